@@ -26,7 +26,9 @@ var exhaustive = flag.Bool("exhaustive", false, "try every float32 in the test o
 type found struct {
 	worst   float64 // relative error
 	at      float32
-	falling int // neighbours where the larger t has the smaller result
+	falling int    // neighbours where the larger t has the smaller result
+	deepest uint32 // by how many units in the last place, at most
+	lowest  float32
 }
 
 func (a *found) add(b found) {
@@ -34,10 +36,13 @@ func (a *found) add(b found) {
 		a.worst, a.at = b.worst, b.at
 	}
 	a.falling += b.falling
+	a.deepest = max(a.deepest, b.deepest)
+	a.lowest = min(a.lowest, b.lowest)
 }
 
 // scan compares Exp2 with 2^t for t(i), ascending, i in [from, to].
 func scan(from, to int, t func(i int) float32) (f found) {
+	f.lowest = 1
 	last := float32(0)
 	for i := from; i <= to; i++ {
 		x := t(i)
@@ -48,14 +53,17 @@ func scan(from, to int, t func(i int) float32) (f found) {
 		}
 		if y < last {
 			f.falling++
+			f.deepest = max(f.deepest, math.Float32bits(last)-math.Float32bits(y))
 		}
 		last = y
+		f.lowest = min(f.lowest, y)
 	}
 	return f
 }
 
 // parallel scans [0, n] in overlapping pieces.
 func parallel(n int, t func(i int) float32) (f found) {
+	f.lowest = 1
 	const piece = 1 << 20
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -110,8 +118,12 @@ func TestExp2Everywhere(t *testing.T) {
 	if fine.worst > maxPoly {
 		t.Errorf("relative error %v at t = %v", fine.worst, fine.at)
 	}
-	if step == 1 && fine.falling > 100_000 {
-		t.Errorf("%d neighbours fall", fine.falling)
+	if fine.falling > 100_000 || fine.deepest > 1 {
+		t.Errorf("%d neighbours fall, by up to %d units in the last place", fine.falling, fine.deepest)
+	}
+	// So a threshold on the result up to this one is a threshold on t.
+	if half := oracle.Exp2(-0.5); fine.lowest < half {
+		t.Errorf("Exp2 reaches %v, below Exp2(-1/2) = %v", fine.lowest, half)
 	}
 	// From 2^-26 up, P is 1 and 2^t is above 1 - 2^-26: 1.04e-8.
 	for b := last; b >= 1<<31; b -= 1 << 12 {
