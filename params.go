@@ -253,6 +253,7 @@ func (r *Request) Check(vocab int) error {
 	if err := checkIDs("output_tokens", r.OutputTokens, vocab); err != nil {
 		return err
 	}
+	occurrences := int64(len(r.OutputTokens))
 	for _, c := range r.Counts {
 		if c.Token < 0 || int(c.Token) >= vocab {
 			return idError("counts", c.Token, vocab)
@@ -260,6 +261,10 @@ func (r *Request) Check(vocab int) error {
 		if c.Output < 0 {
 			return paramError("counts", ">= 0", fmt.Sprintf("%d for id %d", c.Output, c.Token))
 		}
+		occurrences += int64(c.Output)
+	}
+	if occurrences > math.MaxInt32 {
+		return paramError("counts", "fewer than 2^31 output tokens in all", occurrences)
 	}
 	return nil
 }

@@ -1,0 +1,265 @@
+package cpu
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/tokendraw/tokendraw"
+	"github.com/tokendraw/tokendraw/cpu/internal/vec"
+)
+
+// The wide path serves rows whose answer lies deep in the order: flat nuclei,
+// plateaus, a large top_k. It counts and weighs the candidates in one histogram
+// over their scores' keys. Every question is then the same: at which place of
+// the order does the count, or the mass, reach a goal? The histogram names the
+// bucket; the bucket's tokens are gathered and, if still many, counted again
+// within their own narrower range, at most three times on any input.
+
+const buckets = 2048
+
+type bucket struct {
+	mass uint64 // sum of the weights
+	n    uint64 // number of tokens
+}
+
+// digits says how scores fall into buckets: a score's bucket is the distance
+// of its key from that of top, shifted right.
+type digits struct {
+	top   float32
+	shift uint32
+}
+
+// digitsFor returns the finest digits under which the keys from hi down to lo
+// fit the buckets.
+func digitsFor(lo, hi float32) digits {
+	span := uint32(vec.Key(hi) - vec.Key(lo)) // wraps to the right number
+	return digits{top: hi, shift: uint32(max(0, bits.Len32(span)-bits.Len32(buckets-1)))}
+}
+
+// span returns the lowest and the highest score that bucket b can hold. The
+// last bucket also holds all that is lower.
+func (d digits) span(b int) (lo, hi float32) {
+	top := int64(vec.Key(d.top))
+	highest := top - int64(b)<<d.shift
+	lowest := highest - int64(1)<<d.shift + 1
+	if least := int64(vec.Key(-math.MaxFloat32)); b == buckets-1 || lowest < least {
+		lowest = least
+	}
+	// -0 has the key of +0, so the float of key -1, which is -0, stands for no
+	// score, and compared as a float it would take the zeros in.
+	if highest == -1 {
+		highest = -2
+	}
+	return vec.FromKey(int32(lowest)), vec.FromKey(int32(highest))
+}
+
+// place is a place in the order.
+type place struct {
+	n    int    // how many tokens come up to it
+	mass uint64 // S_n
+	id   uint32 // the n-th token
+	z    float32
+}
+
+// wide draws from any row.
+func (w *worker) wide(f *filters) drawn {
+	// Below the last score with a weight, buckets need no detail.
+	floor := max(w.lo, scoreAt(w.m, w.c, vec.ZeroBound), -math.MaxFloat32)
+	w.digits = digitsFor(min(floor, w.m), w.m)
+	w.run(histPass, w.blocks(), digitCost)
+	f.total = 0
+	for i := range w.hist {
+		f.total += w.hist[i].mass
+	}
+
+	all := w.candidates()
+	first := f.KLimit(all)
+	limit := first
+	if f.MinP > 0 {
+		limit = min(limit, w.countMinP(f.MinP))
+	}
+	end := place{mass: f.total, n: all}
+	if f.TopPOn() {
+		base := f.total
+		if f.FilterOrder == tokendraw.TopKFirst && first < all {
+			base = w.locate(goal{count: first}).mass
+		}
+		if mass := target(f.TopP, base); mass > 0 {
+			end = w.locate(goal{mass: mass})
+		} else {
+			end.n = 0
+		}
+	}
+	if limit = max(1, limit); end.n == 0 || limit < end.n {
+		end = w.locate(goal{count: min(limit, max(1, end.n))})
+	}
+	r, _ := bits.Mul64(f.u, end.mass)
+	hit := w.locate(goal{mass: r + 1})
+	return drawn{id: hit.id, weight: vec.Units(vec.Weight(hit.z, w.m, w.c)), kept: end.n, mass: end.mass}
+}
+
+// histRange counts and weighs the tokens of the blocks [from, to).
+func (w *worker) histRange(of *worker, from, to int) {
+	clear(w.hist[:])
+	last := min(to*vec.Block, of.row.n)
+	for at := from * vec.Block; at < last; at += tile {
+		w.histAdd(&w.hist, w.part(&of.row, at, min(at+tile, last)), of.digits, of.m, of.c)
+	}
+}
+
+// histAdd adds at most a tile of tokens to a histogram.
+func (w *worker) histAdd(hist *[buckets]bucket, x []float32, d digits, m, c float32) {
+	w.vec.Weigh(w.y, w.w, x, m, c)
+	w.vec.Digits(w.digit, x, d.top, d.shift, buckets-1)
+	weights, digit := w.w[:len(x)], w.digit[:len(x)]
+	for i, b := range digit {
+		h := &hist[b%buckets]
+		h.mass += weights[i]
+		h.n++
+	}
+}
+
+// countMinP returns the number of tokens whose weight reaches y.
+func (w *worker) countMinP(y float32) int {
+	// Clearly above the threshold only the count matters, near it the weight.
+	below, above := minPScores(w.m, w.c, y)
+	n := 0
+	for at := 0; at < w.row.n; at += tile {
+		x := w.part(&w.row, at, min(at+tile, w.row.n))
+		sure := w.vec.CountGE(x, above)
+		n += sure
+		if w.vec.CountGE(x, below) > sure {
+			near := w.vec.Gather(w.z, w.id, x, 0, below, above)
+			w.vec.Weigh(w.y, w.w, w.z[:near], w.m, w.c)
+			for i, weight := range w.y[:near] {
+				if weight >= y && w.z[i] < above {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// goal is a count or, if that is 0, a mass, both above 0 and within reach.
+type goal struct {
+	count int
+	mass  uint64
+}
+
+// reached reports whether p is at the goal or behind it.
+func (g goal) reached(p place) bool {
+	if g.count > 0 {
+		return p.n >= g.count
+	}
+	return p.mass >= g.mass
+}
+
+// locate returns the first place of the order that reaches the goal. It uses
+// the histogram of the whole row and leaves it as it was.
+func (w *worker) locate(g goal) place {
+	// The tokens of the bucket that reaches the goal, in the order of ids.
+	before, b := g.bucket(&w.hist)
+	lo, hi := w.digits.span(b)
+	n := w.gatherAll(lo, hi)
+	for n > headMax {
+		lo, hi = bounds(w.z[:n])
+		if lo == hi {
+			return w.plateau(g, before, n)
+		}
+		n = w.narrow(g, &before, n, digitsFor(lo, hi))
+	}
+	w.sort(n)
+	w.vec.Weigh(w.y, w.w, w.z[:n], w.m, w.c)
+	p := before
+	for i, weight := range w.w[:n] {
+		p.n++
+		p.mass += weight
+		p.id, p.z = w.id[i], w.z[i]
+		if g.reached(p) {
+			break
+		}
+	}
+	return p
+}
+
+// bucket returns the bucket in which the goal is reached and the place before
+// it.
+func (g goal) bucket(hist *[buckets]bucket) (before place, b int) {
+	for b := range hist {
+		p := place{n: before.n + int(hist[b].n), mass: before.mass + hist[b].mass}
+		if g.reached(p) || b == buckets-1 {
+			return before, b
+		}
+		before = p
+	}
+	return before, buckets - 1
+}
+
+// narrow keeps, of the n gathered tokens, those of the bucket in which the goal
+// is reached, adds what comes before them to before, and returns their number.
+func (w *worker) narrow(g goal, before *place, n int, d digits) int {
+	clear(w.within[:])
+	for at := 0; at < n; at += tile {
+		w.histAdd(&w.within, w.z[at:min(at+tile, n)], d, w.m, w.c)
+	}
+	rest := goal{count: g.count, mass: g.mass}
+	if g.count > 0 {
+		rest.count -= before.n
+	} else {
+		rest.mass -= before.mass
+	}
+	within, b := rest.bucket(&w.within)
+	before.n += within.n
+	before.mass += within.mass
+	kept := 0
+	for at := 0; at < n; at += tile {
+		x := w.z[at:min(at+tile, n)]
+		w.vec.Digits(w.digit, x, d.top, d.shift, buckets-1)
+		for i, digit := range w.digit[:len(x)] {
+			w.z[kept], w.id[kept] = x[i], w.id[at+i]
+			if int(digit) == b {
+				kept++
+			}
+		}
+	}
+	return kept
+}
+
+// plateau returns the place of the goal among n gathered tokens of one score,
+// which come by id.
+func (w *worker) plateau(g goal, before place, n int) place {
+	weight := vec.Units(vec.Weight(w.z[0], w.m, w.c))
+	more := g.count - before.n
+	if g.count == 0 {
+		more = int((g.mass - before.mass + weight - 1) / weight)
+	}
+	return place{
+		n: before.n + more, mass: before.mass + uint64(more)*weight,
+		id: w.id[more-1], z: w.z[0],
+	}
+}
+
+// gatherAll collects the tokens with lo <= score <= hi, in the order of ids.
+func (w *worker) gatherAll(lo, hi float32) (n int) {
+	for _, block := range w.hotBlocks(lo) {
+		from := int(block) * vec.Block
+		x := w.part(&w.row, from, min(from+vec.Block, w.row.n))
+		n += w.vec.Gather(w.z[n:], w.id[n:], x, uint32(from), lo, hi)
+	}
+	return n
+}
+
+// bounds returns the lowest and the highest of x.
+func bounds(x []float32) (lo, hi float32) {
+	lo, hi = x[0], x[0]
+	for _, z := range x {
+		if z < lo {
+			lo = z
+		}
+		if z > hi {
+			hi = z
+		}
+	}
+	return lo, hi
+}
