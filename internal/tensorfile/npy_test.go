@@ -97,7 +97,6 @@ func TestNPYErrors(t *testing.T) {
 		{npyFile(dict("(9223372036854775807,)"), ""), "npy: shape (9223372036854775807,): too many elements"},
 		{npyFile(dict("(4294967296, 4294967296)"), ""), "npy: shape (4294967296, 4294967296): too many elements"},
 		{npyFile(dict("(0, 9223372036854775807)"), ""), "npy: shape (0, 9223372036854775807): too many elements"},
-		{npyFile(dict("(72057594037927936,)"), ""), "npy: shape (72057594037927936,): the file is over the limit of 4294967296 bytes"},
 		{npyFile(dict("()"), "12"), "npy: shape (): want 1 or 2 dimensions"},
 		{npyFile(dict("(3, 4, 5)"), "12"), "npy: shape (3, 4, 5): want 1 or 2 dimensions"},
 		{npyFile(dict("("+strings.Repeat("1,", 65)+")"), "12"), "npy: shape: more than 64 dimensions"},

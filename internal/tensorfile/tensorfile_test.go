@@ -308,6 +308,36 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
+// brokenWriter takes n bytes and then fails.
+type brokenWriter struct {
+	n   int
+	err error
+}
+
+func (w *brokenWriter) Write(p []byte) (int, error) {
+	if len(p) > w.n {
+		return 0, w.err
+	}
+	w.n -= len(p)
+	return len(p), nil
+}
+
+// An error of the writer comes through, in the header and in the data.
+func TestWriterError(t *testing.T) {
+	broken := errors.New("disk full")
+	for _, dtype := range []DType{Float32, Float16} {
+		x := random(dtype, 3, 30000)
+		for _, n := range []int{0, 1000, 70000} {
+			if err := WriteNPY(&brokenWriter{n, broken}, x); !errors.Is(err, broken) {
+				t.Errorf("WriteNPY, %d bytes: %v", n, err)
+			}
+			if err := WriteSafetensors(&brokenWriter{n, broken}, x); !errors.Is(err, broken) {
+				t.Errorf("WriteSafetensors, %d bytes: %v", n, err)
+			}
+		}
+	}
+}
+
 func TestDTypeString(t *testing.T) {
 	if got := fmt.Sprint(Float32, Float16, BFloat16, DType(0)); got != "float32 float16 bfloat16 no dtype" {
 		t.Error(got)
