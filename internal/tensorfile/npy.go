@@ -274,6 +274,9 @@ func (p *npyParser) shape() ([]int64, error) {
 		if digits == 0 {
 			return nil, p.want("shape", "a number or )")
 		}
+		if digits > 1 && p.rest[0] == '0' {
+			return nil, npyError("shape", "number %s begins with 0", clip(p.rest[:digits]))
+		}
 		d, err := strconv.ParseInt(p.rest[:digits], 10, 64)
 		if err != nil {
 			return nil, npyError("shape", "%s is too large", clip(p.rest[:digits]))

@@ -91,6 +91,7 @@ func TestNPYErrors(t *testing.T) {
 		{npyFile(dict("(,)"), "1234"), "npy: shape: want a number or ), got ','"},
 		{npyFile(dict("(2 1)"), "1234"), "npy: shape: want , or ), got '1'"},
 		{npyFile(dict("(-1, 2)"), "1234"), "npy: shape: want a number or ), got '-'"},
+		{npyFile(dict("(2, 03)"), "1234"), "npy: shape: number 03 begins with 0"}, // NumPy rejects it
 		{npyFile(dict("(2.0,)"), "1234"), "npy: shape: want , or ), got '.'"},
 		{npyFile(dict("(2, 3"), "1234"), "npy: shape: want , or ), got '}'"},
 		{npyFile(dict("(9223372036854775808,)"), ""), "npy: shape: 9223372036854775808 is too large"},
