@@ -38,7 +38,7 @@ func (w *worker) lead(t *team, mates []*worker) {
 // costs that many nanoseconds. The results are in w.pass and w.hist.
 func (w *worker) run(kind passKind, blocks int, cost float64) {
 	w.pass = pass{kind: kind, blocks: blocks}
-	if len(w.mates) < 2 || float64(blocks*vec.Block)*cost < splitFrom {
+	if len(w.mates) < 2 || w.team.busy() || float64(blocks*vec.Block)*cost < splitFrom {
 		w.do(w, 0, blocks)
 		return
 	}

@@ -72,6 +72,10 @@ func (t *team) parts(workers int, part func(i int)) {
 	t.part = nil
 }
 
+// busy reports whether the team draws rows, so that none is free to help with
+// one.
+func (t *team) busy() bool { return t.sampler != nil }
+
 func (t *team) run(workers int) {
 	t.wait.Add(workers - 1)
 	for i := 1; i < workers; i++ {
