@@ -174,7 +174,15 @@ func kthReached(v *vec.Funcs, x []float32, k int, lo, hi float32) float32 {
 			if b-a <= 1 {
 				return lo
 			}
-			mid = vec.FromKey(int32(a + (b-a)/2))
+			k := a + (b-a)/2
+			// The float of key -1 is -0, which no comparison tells from +0.
+			if k == -1 {
+				k = 0
+			}
+			if k == b {
+				return lo
+			}
+			mid = vec.FromKey(int32(k))
 		}
 		n := v.CountGE(x, mid)
 		switch {
@@ -193,9 +201,15 @@ func kthReached(v *vec.Funcs, x []float32, k int, lo, hi float32) float32 {
 // is far above the rounding of a weight and its exponent.
 func minPScores(m, c, y float32) (below, above float32) {
 	const margin = 1.0 / 256
+	if y <= 0x1p-40 {
+		return -math.MaxFloat32, -math.MaxFloat32 // no weight is less
+	}
 	at := math.Log2(float64(y))
 	below = float32(float64(m) + (at-margin)/float64(c))
 	above = float32(float64(m) + (at+margin)/float64(c))
+	// A difference beyond float32 makes the least weight, however high the
+	// temperature.
+	above = max(above, float32(float64(m)-math.MaxFloat32))
 	return max(math.Nextafter32(below, negInf), -math.MaxFloat32), min(math.Nextafter32(above, m), m)
 }
 
