@@ -80,6 +80,9 @@ func Of(logits []float32, req *tokendraw.Request) Distribution {
 			if x != 1 && math.Abs(x/float64(req.MinP)-1) <= tolerance {
 				d.Unsure = true
 			}
+			if req.MinP <= 0x1p-40 && x < 0x1p-40 {
+				d.Unsure = true // to min_p, the specification's weights end there
+			}
 		}
 		n = min(n, m)
 	}
@@ -119,13 +122,13 @@ func Of(logits []float32, req *tokendraw.Request) Distribution {
 // relative bounds the relative error of a weight, float32 against float64.
 func relative(gap, slop, temperature float64) float64 {
 	t := gap / temperature * math.Log2E
+	// Where the difference or the scale leaves the range of float32, the
+	// specification saturates.
+	if gap > math.MaxFloat32 && t < 41 || temperature < 4.3e-39 && gap > 0 && gap*math.MaxFloat32 < 41 {
+		return math.Inf(+1)
+	}
 	if t > 41 {
 		return 0 // both weights are as good as 0
-	}
-	if gap > math.MaxFloat32 || temperature < 4.3e-39 && gap > 0 {
-		// The difference or the scale leaves the range of float32, where the
-		// specification saturates.
-		return math.Inf(+1)
 	}
 	perBit := 1.4e-7
 	if temperature > 1e38 {

@@ -350,6 +350,10 @@ func (m *maker) filters() {
 		m.one(fmt.Sprintf("topp-edge/own-sum-%d", s), "p is the float32 nearest to a sum of the row, or a neighbour", f32, 40, r, list...)
 	}
 
+	mid, dust := roundingTrap()
+	m.one("topp-edge/integer-target", "a target computed in float64 is one unit too high", f32, dust+3,
+		set{f32, 0, 1, 0}.on(set{f32, dust + 2, dust + 2, mid}.on(cyc(f32, dustScore))), req(topP(math.Nextafter32(1, 0)), u(most)), req(topP(math.Nextafter32(1, 0)), seed(1)))
+
 	m.values("order-semantics/joint-and-first", "top_p takes its share of the whole row, or of what top_k leaves", f32, []float32{3.637586, 3.178054, 2.833213, 1.94591, 0.693147, 0.693147, 0.693147, 0.693147, 0.693147, 0.693147, 0.693147},
 		req(topK(4), topP(0.8), u(most)), req(topK(4), topP(0.8), first(), u(most)), req(topK(3), topP(0.5), u(most)), req(topK(3), topP(0.5), first(), u(most)), req(topP(0.8), first(), u(most)), req(topP(0.8), u(most)),
 		req(topK(2), topP(0.99), u(most)), req(topK(2), topP(0.99), first(), u(most)), req(topK(1), topP(0.1), u(most)), req(topK(4), topP(1), first(), u(most)))
@@ -378,6 +382,27 @@ func (m *maker) filters() {
 		req(minP(0.99995), seed(1)), req(minP(0.9999), temp(0.9), seed(2)), req(minP(0.999), temp(0.3), seed(3)), req(minP(1), seed(4)), req(minP(0.99999994), temp(2.7), seed(5)))
 	m.one("mirostat-typical-minp-xtc-dry/min-p-falling", "weights that rise where scores fall, in units of the last place", f32, 2048, fallingRow(),
 		req(minP(fallingY(0)), seed(1)), req(minP(fallingY(1)), seed(2)), req(topP(0.5), seed(3)), req(minP(fallingY(2)), topK(1500), seed(4)))
+}
+
+// dustScore weighs 1 beside a score of 0 at temperature 1.
+const dustScore = -24.953299
+
+// roundingTrap returns the score of one token and a number of tokens of weight
+// 1 which, with two tokens of score 0, make a total of a little more than a
+// multiple of 2^24. For the largest top_p below 1 the target then is a little
+// below an integer, and float64 rounds it up to that.
+func roundingTrap() (mid float32, dust int) {
+	c := oracle.Scale(1)
+	if _, w := oracle.Weight(dustScore, 0, c); w != 1 {
+		panic("dust does not weigh 1")
+	}
+	for mid = -3; ; mid = math.Nextafter32(mid, -inf) {
+		_, w := oracle.Weight(mid, 0, c)
+		dust = int(1<<24 + 3 - w%(1<<24))
+		if dust > 9500 && dust < 12000 {
+			return mid, dust
+		}
+	}
 }
 
 // fallingRow has scores on both sides of a t where Exp2 is not monotone, each
