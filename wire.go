@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"slices"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Wire is the JSON form of a request's parameters. A nil field was not given
@@ -19,140 +20,161 @@ import (
 // takes temp, repeat_penalty and sampling_seed; a name that is unknown, given
 // twice or given in two spellings is an error. A null counts as not given.
 type Wire struct {
-	Temperature       *float32          `json:"temperature,omitempty"` // 1 if not given
-	TopK              *int              `json:"top_k,omitempty"`
-	TopP              *float32          `json:"top_p,omitempty"`
-	MinP              *float32          `json:"min_p,omitempty"`
-	FilterOrder       *FilterOrder      `json:"filter_order,omitempty"`
-	RepetitionPenalty *float32          `json:"repetition_penalty,omitempty"`
-	PresencePenalty   *float32          `json:"presence_penalty,omitempty"`
-	FrequencyPenalty  *float32          `json:"frequency_penalty,omitempty"`
+	Temperature       *float32          `json:"temperature,omitzero"` // 1 if not given
+	TopK              *int              `json:"top_k,omitzero"`
+	TopP              *float32          `json:"top_p,omitzero"`
+	MinP              *float32          `json:"min_p,omitzero"`
+	FilterOrder       *FilterOrder      `json:"filter_order,omitzero"`
+	RepetitionPenalty *float32          `json:"repetition_penalty,omitzero"`
+	PresencePenalty   *float32          `json:"presence_penalty,omitzero"`
+	FrequencyPenalty  *float32          `json:"frequency_penalty,omitzero"`
 	LogitBias         map[int32]float32 `json:"-"` // {"17": -2.5, "3": "-inf"}
-	AllowedTokens     []int32           `json:"allowed_token_ids,omitempty"`
-	Bitmask           []uint32          `json:"bitmask,omitempty"`
-	PromptTokens      []int32           `json:"prompt_tokens,omitempty"`
-	OutputTokens      []int32           `json:"output_tokens,omitempty"`
-	Seed              *uint64           `json:"seed,omitempty"`
-	Step              *uint64           `json:"step,omitempty"`
-	U                 *float64          `json:"u,omitempty"` // [0, 1), instead of a random number
+	AllowedTokens     []int32           `json:"allowed_token_ids,omitzero"`
+	Bitmask           []uint32          `json:"bitmask,omitzero"` // empty forbids every token
+	PromptTokens      []int32           `json:"prompt_tokens,omitzero"`
+	OutputTokens      []int32           `json:"output_tokens,omitzero"`
+	Seed              *uint64           `json:"seed,omitzero"`
+	Step              *uint64           `json:"step,omitzero"`
+	U                 *float64          `json:"u,omitzero"` // [0, 1), instead of a random number
 }
 
-// spellings maps every accepted name to the canonical one.
+// spellings maps the names of others to the canonical ones.
 var spellings = map[string]string{
 	"temp":           "temperature",
 	"repeat_penalty": "repetition_penalty",
 	"sampling_seed":  "seed",
 }
 
-// fields maps each canonical name to the function that reads its value.
-var fields = map[string]func(w *Wire, raw json.RawMessage) error{
-	"temperature":        func(w *Wire, raw json.RawMessage) error { return readFloat(&w.Temperature, raw, "finite and >= 0") },
-	"top_k":              readTopK,
-	"top_p":              func(w *Wire, raw json.RawMessage) error { return readFloat(&w.TopP, raw, "in (0, 1]") },
-	"min_p":              func(w *Wire, raw json.RawMessage) error { return readFloat(&w.MinP, raw, "in [0, 1]") },
-	"filter_order":       readFilterOrder,
-	"repetition_penalty": func(w *Wire, raw json.RawMessage) error { return readFloat(&w.RepetitionPenalty, raw, "finite and > 0") },
-	"presence_penalty":   func(w *Wire, raw json.RawMessage) error { return readFloat(&w.PresencePenalty, raw, "finite") },
-	"frequency_penalty":  func(w *Wire, raw json.RawMessage) error { return readFloat(&w.FrequencyPenalty, raw, "finite") },
-	"logit_bias":         readBias,
-	"allowed_token_ids":  func(w *Wire, raw json.RawMessage) error { return readIDs(&w.AllowedTokens, raw) },
-	"bitmask":            readBitmask,
-	"prompt_tokens":      func(w *Wire, raw json.RawMessage) error { return readIDs(&w.PromptTokens, raw) },
-	"output_tokens":      func(w *Wire, raw json.RawMessage) error { return readIDs(&w.OutputTokens, raw) },
-	"seed":               func(w *Wire, raw json.RawMessage) error { return readUint64(&w.Seed, raw) },
-	"step":               func(w *Wire, raw json.RawMessage) error { return readUint64(&w.Step, raw) },
-	"u":                  readU,
-}
+// What the fields may hold, for messages. Ids have no upper end before the
+// vocabulary is known, and no vocabulary exceeds MaxVocab.
+const (
+	wantTemperature = "finite and >= 0"
+	wantTopK        = "an integer >= -1"
+	wantTopP        = "in (0, 1]"
+	wantMinP        = "in [0, 1]"
+	wantOrder       = `"joint" or "top_k_first"`
+	wantRepetition  = "finite and > 0"
+	wantFinite      = "finite"
+	wantBias        = "an object of ids and numbers"
+	wantBiasValue   = `finite or "-inf"`
+	wantIDs         = "a list of ids in [0, 2097152)"
+	wantWords       = "a list of integers in [0, 4294967295]"
+	wantUint64      = "an integer in [0, 18446744073709551615]"
+	wantU           = "in [0, 1)"
+)
 
-// Names returns the canonical names of the wire form, sorted.
-func Names() []string {
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// UnmarshalJSON reads one object. Errors are *ParamError with Row -1 for a
-// field's name or value, and *SyntaxError otherwise.
+// UnmarshalJSON reads one object. Errors are [*ParamError] with Row -1 for a
+// field's name or value, and [*SyntaxError] otherwise.
 func (w *Wire) UnmarshalJSON(data []byte) error {
 	*w = Wire{}
-	return eachField(data, func(name string, raw json.RawMessage) error {
-		return w.Set(name, raw)
+	given := make(map[string]bool)
+	return eachMember(data, func(name string, raw json.RawMessage) error {
+		canonical := name
+		if s, ok := spellings[name]; ok {
+			canonical = s
+		}
+		if given[canonical] {
+			return paramError(canonical, "given once", "a second value ("+name+")")
+		}
+		given[canonical] = true
+		return w.read(canonical, raw)
 	})
 }
 
-// Set reads one field from JSON text. Name may be any accepted spelling.
-// Setting a field twice is an error.
-func (w *Wire) Set(name string, raw json.RawMessage) error {
-	canonical := name
-	if s, ok := spellings[name]; ok {
-		canonical = s
-	}
-	read, ok := fields[canonical]
-	if !ok {
-		return &ParamError{Row: -1, Field: quoteName(name), Want: "a known parameter name", Got: "an unknown one"}
-	}
-	if w.has(canonical) {
-		return &ParamError{Row: -1, Field: canonical, Want: "given once", Got: "a second value (" + name + ")"}
-	}
+// read stores the value of one field. A null leaves it as it is.
+func (w *Wire) read(name string, raw json.RawMessage) (err error) {
 	if string(raw) == "null" {
-		return nil
+		raw = nil
 	}
-	if err := read(w, raw); err != nil {
-		var want wantError
-		if errors.As(err, &want) {
-			return &ParamError{Row: -1, Field: canonical, Want: want.want, Got: want.got(raw)}
-		}
-		return err
-	}
-	return nil
-}
-
-// has reports whether the field of a canonical name was given.
-func (w *Wire) has(name string) bool {
 	switch name {
 	case "temperature":
-		return w.Temperature != nil
+		w.Temperature, err = readFloat(name, raw, wantTemperature)
 	case "top_k":
-		return w.TopK != nil
+		w.TopK, err = readTopK(name, raw)
 	case "top_p":
-		return w.TopP != nil
+		w.TopP, err = readFloat(name, raw, wantTopP)
 	case "min_p":
-		return w.MinP != nil
+		w.MinP, err = readFloat(name, raw, wantMinP)
 	case "filter_order":
-		return w.FilterOrder != nil
+		w.FilterOrder, err = readFilterOrder(name, raw)
 	case "repetition_penalty":
-		return w.RepetitionPenalty != nil
+		w.RepetitionPenalty, err = readFloat(name, raw, wantRepetition)
 	case "presence_penalty":
-		return w.PresencePenalty != nil
+		w.PresencePenalty, err = readFloat(name, raw, wantFinite)
 	case "frequency_penalty":
-		return w.FrequencyPenalty != nil
+		w.FrequencyPenalty, err = readFloat(name, raw, wantFinite)
 	case "logit_bias":
-		return w.LogitBias != nil
+		w.LogitBias, err = readBias(name, raw)
 	case "allowed_token_ids":
-		return w.AllowedTokens != nil
+		w.AllowedTokens, err = readIntegers[int32](name, raw, math.MinInt32, math.MaxInt32, wantIDs)
 	case "bitmask":
-		return w.Bitmask != nil
+		w.Bitmask, err = readIntegers[uint32](name, raw, 0, math.MaxUint32, wantWords)
 	case "prompt_tokens":
-		return w.PromptTokens != nil
+		w.PromptTokens, err = readIntegers[int32](name, raw, math.MinInt32, math.MaxInt32, wantIDs)
 	case "output_tokens":
-		return w.OutputTokens != nil
+		w.OutputTokens, err = readIntegers[int32](name, raw, math.MinInt32, math.MaxInt32, wantIDs)
 	case "seed":
-		return w.Seed != nil
+		w.Seed, err = readUint64(name, raw)
 	case "step":
-		return w.Step != nil
+		w.Step, err = readUint64(name, raw)
 	case "u":
-		return w.U != nil
+		w.U, err = readU(name, raw)
+	default:
+		err = paramError(plainName(name), "a known parameter", "an unknown name")
 	}
-	return false
+	return err
 }
 
-// Request returns the request that the fields describe, or a *ParamError. Ids
-// are checked against a vocabulary by Request.Check.
+// MarshalJSON writes the fields that are given, under their canonical names.
+// What UnmarshalJSON accepts comes back as it was. NaN and infinities are
+// errors, but for a bias of -Inf.
+func (w Wire) MarshalJSON() ([]byte, error) {
+	type plain Wire // without this method
+	out := struct {
+		plain
+		LogitBias map[int32]any `json:"logit_bias,omitzero"`
+	}{plain: plain(w)}
+	if w.LogitBias != nil {
+		out.LogitBias = make(map[int32]any, len(w.LogitBias))
+		for id, x := range w.LogitBias {
+			out.LogitBias[id] = x
+			if x < -math.MaxFloat32 {
+				out.LogitBias[id] = "-inf"
+			}
+		}
+	}
+	return json.Marshal(out)
+}
+
+// MarshalText returns the wire name.
+func (o FilterOrder) MarshalText() ([]byte, error) {
+	if o > TopKFirst {
+		return nil, paramError("filter_order", wantOrder, o)
+	}
+	return []byte(o.String()), nil
+}
+
+// UnmarshalText accepts the wire names.
+func (o *FilterOrder) UnmarshalText(text []byte) error {
+	for known := Joint; known <= TopKFirst; known++ {
+		if known.String() == string(text) {
+			*o = known
+			return nil
+		}
+	}
+	return paramError("filter_order", wantOrder, strconv.Quote(string(text)))
+}
+
+// Request returns the request that the fields describe, or a [*ParamError]. Ids
+// are checked against a vocabulary by [Request.Check].
 func (w *Wire) Request() (Request, error) {
-	r := Request{Params: Params{Temperature: 1}}
+	r := Request{
+		Params:        Params{Temperature: 1},
+		AllowedTokens: w.AllowedTokens,
+		Bitmask:       w.Bitmask,
+		PromptTokens:  w.PromptTokens,
+		OutputTokens:  w.OutputTokens,
+	}
 	set(&r.Temperature, w.Temperature)
 	set(&r.TopK, w.TopK)
 	set(&r.TopP, w.TopP)
@@ -166,17 +188,13 @@ func (w *Wire) Request() (Request, error) {
 	if len(w.LogitBias) > 0 {
 		r.LogitBias = SortedBias(w.LogitBias)
 	}
-	r.AllowedTokens = w.AllowedTokens
-	r.Bitmask = w.Bitmask
-	r.PromptTokens = w.PromptTokens
-	r.OutputTokens = w.OutputTokens
 
 	// 0 means "left out" to Params, so an explicit 0 is caught here.
 	if w.TopP != nil && *w.TopP == 0 {
-		return Request{}, paramError("top_p", "in (0, 1]", 0)
+		return Request{}, paramError("top_p", wantTopP, 0)
 	}
 	if w.RepetitionPenalty != nil && *w.RepetitionPenalty == 0 {
-		return Request{}, paramError("repetition_penalty", "finite and > 0", 0)
+		return Request{}, paramError("repetition_penalty", wantRepetition, 0)
 	}
 	if w.U != nil {
 		u, err := UniformBits(*w.U)
@@ -185,17 +203,25 @@ func (w *Wire) Request() (Request, error) {
 		}
 		r.U = &u
 	}
-	// Ids have no upper end yet: any vocabulary is at most MaxVocab.
-	return r, r.Check(MaxVocab)
+	if err := r.Check(MaxVocab); err != nil {
+		return Request{}, err
+	}
+	return r, nil
 }
 
 // ParseRequests reads parameters for rows rows: one object for all of them, or
-// an array with one object a row. It returns one request a row.
+// an array with one object a row. It returns one request a row; requests read
+// from one object share their lists.
 //
-// Errors are *ParamError, with the row where the text is an array, and
-// *SyntaxError.
+// Errors are [*ParamError], with the row where the text is an array and -1
+// where it is one object, [*ShapeError] for an array of another length, and
+// [*SyntaxError].
 func ParseRequests(data []byte, rows int) ([]Request, error) {
-	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' {
+	if !json.Valid(data) {
+		return nil, syntaxError(data)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if tok, err := d.Token(); err != nil || tok != json.Delim('[') {
 		one, err := parseRequest(data)
 		if err != nil {
 			return nil, err
@@ -206,21 +232,24 @@ func ParseRequests(data []byte, rows int) ([]Request, error) {
 		}
 		return all, nil
 	}
-	if !json.Valid(data) {
-		return nil, syntaxError(data)
-	}
-	var list []json.RawMessage
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, &SyntaxError{Detail: err.Error()}
-	}
-	all := make([]Request, 0, len(list))
-	for row, raw := range list {
+	var all []Request
+	for row := 0; d.More(); row++ {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, &SyntaxError{Offset: d.InputOffset(), Detail: err.Error()}
+		}
 		r, err := parseRequest(raw)
-		if err != nil {
-			var param *ParamError
-			if errors.As(err, &param) {
-				param.Row = row
-			}
+		var param *ParamError
+		var syntax *SyntaxError
+		switch {
+		case errors.As(err, &param):
+			param.Row = row
+			return nil, param
+		case errors.As(err, &syntax):
+			syntax.Offset += d.InputOffset() - int64(len(raw))
+			syntax.Detail = fmt.Sprintf("row %d: %s", row, syntax.Detail)
+			return nil, syntax
+		case err != nil:
 			return nil, err
 		}
 		all = append(all, r)
@@ -239,18 +268,18 @@ func parseRequest(data []byte) (Request, error) {
 	return w.Request()
 }
 
-// eachField calls f for each member of the JSON object in data, in order,
-// doubled names included.
-func eachField(data []byte, f func(name string, raw json.RawMessage) error) error {
+// eachMember calls f for each member of the JSON object in data, in order and
+// with names that occur twice, which json.Unmarshal would drop.
+func eachMember(data []byte, f func(name string, raw json.RawMessage) error) error {
 	if !json.Valid(data) {
 		return syntaxError(data)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	if tok, err := d.Token(); err != nil || tok != json.Delim('{') {
-		return &SyntaxError{Offset: d.InputOffset(), Detail: "want an object of parameters, got " + short(data)}
+		return &SyntaxError{Detail: "want an object of parameters, got " + short(data)}
 	}
 	for d.More() {
-		tok, err := d.Token()
+		name, err := d.Token()
 		if err != nil {
 			return &SyntaxError{Offset: d.InputOffset(), Detail: err.Error()}
 		}
@@ -258,7 +287,7 @@ func eachField(data []byte, f func(name string, raw json.RawMessage) error) erro
 		if err := d.Decode(&raw); err != nil {
 			return &SyntaxError{Offset: d.InputOffset(), Detail: err.Error()}
 		}
-		if err := f(tok.(string), raw); err != nil {
+		if err := f(name.(string), raw); err != nil {
 			return err
 		}
 	}
@@ -270,217 +299,191 @@ func syntaxError(data []byte) error {
 	var v any
 	err := json.Unmarshal(data, &v)
 	var s *json.SyntaxError
-	switch {
-	case errors.As(err, &s):
+	if errors.As(err, &s) {
 		return &SyntaxError{Offset: s.Offset, Detail: s.Error()}
-	case err != nil:
-		return &SyntaxError{Detail: err.Error()}
 	}
-	return &SyntaxError{Detail: io.ErrUnexpectedEOF.Error()}
+	return &SyntaxError{Detail: fmt.Sprint(err)}
 }
 
-// wantError is what a reader returns for a value of the wrong type or size.
-type wantError struct {
-	want string
-	note string // what became of the value, or ""
-}
+// The readers below take a field's name and JSON text, without space around it
+// and nil for a null, for which they return nil.
 
-func (e wantError) Error() string { return "must be " + e.want }
-
-func (e wantError) got(raw json.RawMessage) string {
-	if e.note != "" {
-		return short(raw) + " (" + e.note + ")"
+// readFloat reads a number, rounded once to the nearest float32.
+func readFloat(name string, raw json.RawMessage, want string) (*float32, error) {
+	if raw == nil {
+		return nil, nil
 	}
-	return short(raw)
-}
-
-// readFloat reads a number, rounded once to the nearest float32. A value that
-// float32 cannot tell from infinity or zero is refused.
-func readFloat(dst **float32, raw json.RawMessage, want string) error {
-	x, err := parseFloat(raw, want)
-	if err != nil {
-		return err
+	x, bad := parseFloat(raw)
+	if bad != "" {
+		return nil, paramError(name, want, bad)
 	}
-	*dst = &x
-	return nil
+	return &x, nil
 }
 
-func parseFloat(raw json.RawMessage, want string) (float32, error) {
+// parseFloat rounds a number to float32. If raw is no number, or one that
+// float32 cannot tell from infinity or zero, bad describes it for a message.
+func parseFloat(raw json.RawMessage) (x float32, bad string) {
 	if !isNumber(raw) {
-		return 0, wantError{want: "a number " + want}
+		return 0, short(raw)
 	}
-	x, err := strconv.ParseFloat(string(raw), 32)
+	y, err := strconv.ParseFloat(string(raw), 32)
 	if err != nil {
-		return 0, wantError{want, "too large for float32"}
+		return 0, short(raw) + " (too large for float32)"
 	}
-	if x == 0 && bytes.ContainsAny(mantissa(raw), "123456789") {
-		return 0, wantError{want, "too small for float32"}
-	}
-	return float32(x), nil
-}
-
-// mantissa returns the part of a number before its exponent.
-func mantissa(raw []byte) []byte {
+	mantissa := raw
 	if i := bytes.IndexAny(raw, "eE"); i >= 0 {
-		return raw[:i]
+		mantissa = raw[:i]
 	}
-	return raw
+	if y == 0 && bytes.ContainsAny(mantissa, "123456789") {
+		return 0, short(raw) + " (too small for float32)"
+	}
+	return float32(y), ""
 }
 
-func isNumber(raw json.RawMessage) bool {
-	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
-}
-
-// isInteger reports whether raw is a JSON number without fraction or exponent.
-func isInteger(raw json.RawMessage) bool {
-	return isNumber(raw) && !bytes.ContainsAny(raw, ".eE")
-}
-
-func readTopK(w *Wire, raw json.RawMessage) error {
-	want := wantError{want: "an integer >= -1"}
-	if !isInteger(raw) {
-		return want
+func readTopK(name string, raw json.RawMessage) (*int, error) {
+	if raw == nil {
+		return nil, nil
 	}
 	k, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil || k > math.MaxInt32 {
-		if raw[0] == '-' {
-			return want
-		}
-		k = math.MaxInt32 // every k from the vocabulary on means the same
+	if errors.Is(err, strconv.ErrRange) && raw[0] != '-' {
+		k, err = math.MaxInt64, nil
 	}
-	n := int(max(k, math.MinInt32))
-	w.TopK = &n
-	return nil
+	if err != nil || !isInteger(raw) || k < -1 {
+		return nil, paramError(name, wantTopK, short(raw))
+	}
+	n := int(min(k, math.MaxInt32)) // every k from the vocabulary on means the same
+	return &n, nil
 }
 
-func readFilterOrder(w *Wire, raw json.RawMessage) error {
+func readFilterOrder(name string, raw json.RawMessage) (*FilterOrder, error) {
+	if raw == nil {
+		return nil, nil
+	}
 	var o FilterOrder
-	switch string(raw) {
-	case `"joint"`:
-		o = Joint
-	case `"top_k_first"`:
-		o = TopKFirst
-	default:
-		return wantError{want: `"joint" or "top_k_first"`}
+	if raw[0] != '"' || json.Unmarshal(raw, &o) != nil {
+		return nil, paramError(name, wantOrder, short(raw))
 	}
-	w.FilterOrder = &o
-	return nil
+	return &o, nil
 }
 
-func readUint64(dst **uint64, raw json.RawMessage) error {
-	want := wantError{want: "an integer in [0, 18446744073709551615]"}
-	if !isInteger(raw) {
-		return want
+func readUint64(name string, raw json.RawMessage) (*uint64, error) {
+	if raw == nil {
+		return nil, nil
 	}
 	x, err := strconv.ParseUint(string(raw), 10, 64)
-	if err != nil {
-		if allZero := len(bytes.Trim(raw, "-0")) == 0; !allZero {
-			return want
-		}
+	if err != nil || !isInteger(raw) {
+		return nil, paramError(name, wantUint64, short(raw))
 	}
-	*dst = &x
-	return nil
+	return &x, nil
 }
 
-func readU(w *Wire, raw json.RawMessage) error {
-	want := wantError{want: "a number in [0, 1)"}
-	if !isNumber(raw) {
-		return want
+func readU(name string, raw json.RawMessage) (*float64, error) {
+	if raw == nil {
+		return nil, nil
 	}
 	u, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil {
-		return want
+	if err != nil || !isNumber(raw) {
+		return nil, paramError(name, wantU, short(raw))
 	}
-	w.U = &u
-	return nil
+	return &u, nil
 }
 
-func readBias(w *Wire, raw json.RawMessage) error {
-	bias := make(map[int32]float32)
-	if raw[0] != '{' {
-		return wantError{want: "an object of ids and values"}
+func readBias(name string, raw json.RawMessage) (map[int32]float32, error) {
+	if raw == nil {
+		return nil, nil
 	}
-	err := eachField(raw, func(name string, value json.RawMessage) error {
-		id, err := strconv.ParseInt(name, 10, 32)
-		if err != nil || strconv.FormatInt(id, 10) != name {
-			return &ParamError{Row: -1, Field: "logit_bias", Want: fmt.Sprintf("ids in [0, %d)", MaxVocab), Got: quoteName(name)}
+	if raw[0] != '{' {
+		return nil, paramError(name, wantBias, short(raw))
+	}
+	bias := make(map[int32]float32)
+	err := eachMember(raw, func(key string, value json.RawMessage) error {
+		id, err := strconv.ParseInt(key, 10, 32)
+		if err != nil || strconv.FormatInt(id, 10) != key { // "+1", "01"
+			return paramError(name, fmt.Sprintf("ids in [0, %d)", MaxVocab), plainName(key))
 		}
 		if _, twice := bias[int32(id)]; twice {
-			return &ParamError{Row: -1, Field: "logit_bias", Want: "given once an id", Got: "id " + name + " twice"}
+			return paramError(name, "given once an id", "id "+key+" twice")
 		}
-		x := float32(math.Inf(-1))
-		if string(value) != `"-inf"` {
-			if x, err = parseFloat(value, `(finite, or "-inf")`); err != nil {
-				var want wantError
-				errors.As(err, &want)
-				return &ParamError{Row: -1, Field: "logit_bias", Want: want.want, Got: want.got(value) + " for id " + name}
-			}
+		if string(value) == `"-inf"` {
+			bias[int32(id)] = float32(math.Inf(-1))
+			return nil
+		}
+		x, bad := parseFloat(value)
+		if bad != "" {
+			return paramError(name, wantBiasValue, bad+" for id "+key)
 		}
 		bias[int32(id)] = x
 		return nil
 	})
-	if err != nil {
-		return err
+	return bias, err
+}
+
+// readIntegers reads an array of integers in [lo, hi]. The result is nil only
+// for a null.
+func readIntegers[T int32 | uint32](name string, raw json.RawMessage, lo, hi int64, want string) ([]T, error) {
+	if raw == nil {
+		return nil, nil
 	}
-	w.LogitBias = bias
-	return nil
-}
-
-func readIDs(dst *[]int32, raw json.RawMessage) error {
-	ids, err := readIntegers[int32](raw, math.MinInt32, math.MaxInt32, fmt.Sprintf("a list of ids in [0, %d)", MaxVocab))
-	*dst = ids
-	return err
-}
-
-func readBitmask(w *Wire, raw json.RawMessage) (err error) {
-	w.Bitmask, err = readIntegers[uint32](raw, 0, math.MaxUint32, "a list of integers in [0, 4294967295]")
-	return err
-}
-
-// readIntegers reads an array of integers in [lo, hi]. The result is not nil.
-func readIntegers[T int32 | uint32](raw json.RawMessage, lo, hi int64, want string) ([]T, error) {
 	var list []json.RawMessage
 	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
-		return nil, wantError{want: want}
+		return nil, paramError(name, want, short(raw))
 	}
 	out := make([]T, 0, len(list))
-	for _, item := range list {
+	for i, item := range list {
 		x, err := strconv.ParseInt(string(item), 10, 64)
-		if !isInteger(item) || err != nil || x < lo || x > hi {
-			return nil, wantError{want, "at " + short(item)}
+		if err != nil || !isInteger(item) || x < lo || x > hi {
+			return nil, paramError(name, want, fmt.Sprintf("%s at place %d", short(item), i))
 		}
 		out = append(out, T(x))
 	}
 	return out, nil
 }
 
-func set[T any](dst *T, src *T) {
+func isNumber(raw json.RawMessage) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
+
+// isInteger reports whether raw is a JSON number without fraction or exponent,
+// and not -0.
+func isInteger(raw json.RawMessage) bool {
+	return isNumber(raw) && !bytes.ContainsAny(raw, ".eE") && string(raw) != "-0"
+}
+
+func set[T any](dst, src *T) {
 	if src != nil {
 		*dst = *src
 	}
 }
 
-// short returns JSON text for a message, cut after 40 bytes.
+// short returns JSON text for a message: in one line, printable, and cut after
+// 40 bytes.
 func short(raw []byte) string {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 {
-		return "nothing"
+	text, cut := string(raw), ""
+	if len(text) > 40 {
+		text, cut = text[:40], "..."
 	}
-	if len(raw) > 40 {
-		return strconv.QuoteToGraphic(string(raw[:40])) + "..."
+	printable := func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
 	}
-	return string(raw)
+	return strings.Map(printable, text) + cut
 }
 
-// quoteName returns a name for a message: as it is where it is plain.
-func quoteName(name string) string {
+// plainName returns a name for a message: quoted where it is not plain.
+func plainName(name string) string {
+	if len(name) > 40 {
+		return strconv.Quote(name[:40]) + "..."
+	}
 	for _, c := range name {
 		if c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
 			return strconv.Quote(name)
 		}
 	}
-	if name == "" || len(name) > 64 {
-		return strconv.Quote(name)
+	if name == "" {
+		return `""`
 	}
 	return name
 }
