@@ -66,8 +66,13 @@ def min_p_keys(m, c, min_p, top):
     m64 = m.to(tl.float64)
     c64 = c.to(tl.float64)
     below = tl.maximum((m64 + (at - 0.00390625) / c64).to(tl.float32), -MAX_FLOAT) + 0.0
-    above = tl.minimum((m64 + (at + 0.00390625) / c64).to(tl.float32), m) + 0.0
-    return tl.maximum(key_of(below) - 1, KEY_MIN), tl.minimum(key_of(above) + 1, top)
+    above = (m64 + (at + 0.00390625) / c64).to(tl.float32)
+    # A difference beyond float32 makes the least weight at any temperature.
+    above = tl.minimum(tl.maximum(above, (m64 - 3.4028234663852886e38).to(tl.float32)), m) + 0.0
+    # No weight is below 2^-40.
+    least = min_p <= 9.094947017729282e-13
+    below_key = tl.where(least, KEY_MIN, tl.maximum(key_of(below) - 1, KEY_MIN))
+    return below_key, tl.where(least, KEY_MIN, tl.minimum(key_of(above) + 1, top))
 
 
 @triton.jit

@@ -18,7 +18,6 @@ import triton
 import triton.language as tl
 
 from .common import (
-    INT32_MAX,
     KEY_MIN,
     MAX_FLOAT,
     from_key,
@@ -31,7 +30,7 @@ from .common import (
     weigh,
 )
 from .sample import draw_u, load_params, put, row_max
-from .select import HEAD, min_p_keys, ranks
+from .select import HEAD, ranks
 
 BUCKETS = tl.constexpr(2048)
 
@@ -131,7 +130,7 @@ def halves(
 
 @triton.jit
 def count_min_p(
-    min_p, below, above, infinite, row, slot, logits_ptr, row_stride, n_vocab,
+    min_p, infinite, row, slot, logits_ptr, row_stride, n_vocab,
     bias_ptr, bias_stride, bitmask_ptr, bitmask_stride, counts_ptr, counts_stride,
     repetition, frequency, presence, m, c,
     TILE: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_BITMASK: tl.constexpr, HAS_COUNTS: tl.constexpr,
@@ -285,9 +284,8 @@ def settle_kernel(
         n_k = tl.where(top_k > 0, tl.minimum(top_k, everything), everything)
         limit = n_k
         if min_p > 0:
-            below, above = min_p_keys(m, c, min_p, key_of(m))
             n_m = count_min_p(
-                min_p, below, above, infinite, row, slot, logits_ptr, row_stride, n_vocab,
+                min_p, infinite, row, slot, logits_ptr, row_stride, n_vocab,
                 bias_ptr, bias_stride, bitmask_ptr, bitmask_stride, counts_ptr, counts_stride,
                 repetition, frequency, presence, m, c, TILE, HAS_BIAS, HAS_BITMASK, HAS_COUNTS,
             )  # fmt: skip
