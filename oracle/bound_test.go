@@ -195,3 +195,40 @@ func TestWeightEnds(t *testing.T) {
 		}
 	}
 }
+
+// Section 11: the two-level split gives w, and float32 and float64 hold the
+// sums that it says they hold.
+func TestExactSums(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 1))
+	for range 2000 {
+		near := rng.Float32() * 40 // sums of large ones reach the limits
+		if rng.IntN(2) == 0 {
+			near = 0
+		}
+		var sumH, sumL float32
+		var whole float64
+		var sum, low int64
+		for i := range 128 {
+			y, w := oracle.Weight(-near*rng.Float32(), 0, oracle.Scale(1))
+			const a, b = 48, 1.5 / (1 << 13)
+			h := (y + a) - a
+			l := ((y - h) + b) - b
+			if got := math.Ldexp(float64(h), 36) + math.Ldexp(float64(l), 36); got != float64(w) {
+				t.Fatalf("y = %v splits into %v and %v, which is %v of %v", y, h, l, got, w)
+			}
+			if i < 64 {
+				sumH += h
+				sum += int64(math.Ldexp(float64(h), 36))
+			}
+			sumL += l
+			low += int64(math.Ldexp(float64(l), 36))
+			whole += float64(w)
+		}
+		if math.Ldexp(float64(sumH), 36) != float64(sum) || math.Ldexp(float64(sumL), 36) != float64(low) {
+			t.Fatalf("sums %v and %v, want %v and %v", sumH, sumL, sum, low)
+		}
+	}
+	if x := float64(uint64(1<<17-1) * oracle.One); x+float64(oracle.One-1) != float64(1<<53-1) {
+		t.Error("float64 does not hold a sum of 2^17 weights")
+	}
+}
