@@ -1,0 +1,248 @@
+"""Which kernels a batch needs, with which grids, shapes and scratch.
+
+Nothing here imports torch: anything with a device pointer and a dtype that Triton
+accepts can be launched, which is how the kernels run under Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+try:  # installed: the kernels are a part of this package
+    from .kernels import sample, wide
+except ModuleNotFoundError as e:  # in a checkout they lie beside it
+    if e.name != f"{__package__}.kernels":
+        raise
+    from kernels import sample, wide
+
+# Warps of a program, per kernel. The scan's fix what a group is.
+WARPS = {"scan": 4, "mass": 4, "head": 8, "hist": 4, "settle": 8}
+
+HEAD = 1024  # entries of a row's two lists, select.HEAD
+BUCKETS = 2048  # of a row's histogram, wide.BUCKETS
+
+# A row's group maxima are searched by one program: more take it longer, and
+# larger tiles leave fewer programs to read a row.
+MAX_GROUPS = 4096
+# Parts of weights are added up in float32, which is exact for 64 (SPEC.md, section 11).
+MAX_PER_THREAD = 64
+
+
+class Tile(NamedTuple):
+    """How a row is cut: `tiles` of r * threads * e tokens, one program each."""
+
+    tiles: int
+    r: int  # loads of a thread
+    threads: int
+    e: int  # tokens of one load, 16 bytes
+
+    @property
+    def tokens(self) -> int:
+        return self.r * self.threads * self.e
+
+
+def tile_of(vocab: int, itemsize: int) -> Tile:
+    """The tile for rows of vocab logits of itemsize bytes. Draws do not depend on it."""
+    threads = 32 * WARPS["scan"]
+    e = 16 // itemsize
+    r = 1
+    while 2 * r * e <= MAX_PER_THREAD and -(-vocab // (r * threads * e)) * threads > MAX_GROUPS:
+        r *= 2
+    return Tile(-(-vocab // (r * threads * e)), r, threads, e)
+
+
+def power_of_2(n: int) -> int:
+    """The least power of 2 that is at least n."""
+    return 1 << (n - 1).bit_length()
+
+
+class Launches(NamedTuple):
+    """What is launched after scan. A row that needs one that is left out gets no result."""
+
+    mass: bool = True
+    head: bool = True  # and with it hist and settle
+
+
+ALL = Launches()
+
+
+def needed(temperature: Any, top_k: Any, top_p: Any, min_p: Any, filter_order: Any) -> Launches:
+    """The launches for parameters in their intervals, None for one that only the device knows."""
+    if temperature == 0 or top_k == 1:
+        return Launches(mass=False, head=False)
+    k_on = None if top_k is None else top_k > 0
+    p_on = None if top_p is None else top_p < 1
+    m_on = None if min_p is None else min_p > 0
+    k_first = None if filter_order is None else filter_order == 1
+    # sample.needs_total, where None may be either.
+    nucleus = p_on is not False and (k_first is not True or k_on is not True)
+    plain = p_on is not True and k_on is not True and m_on is not True
+    return Launches(mass=nucleus or plain, head=True)
+
+
+class Params(NamedTuple):
+    """Parameters on the device, one entry a slot. Penalties may be None without counts."""
+
+    temperature: Any  # float32
+    top_k: Any  # int32
+    top_p: Any  # float32
+    min_p: Any  # float32
+    filter_order: Any  # int32, 0 joint, 1 top_k_first
+    seed: Any  # int64, the bits of a uint64
+    step: Any  # int64, likewise
+    repetition_penalty: Any = None  # float32
+    frequency_penalty: Any = None  # float32
+    presence_penalty: Any = None  # float32
+    logit_bias: Any = None  # float32 [slots, vocab]
+    bitmask: Any = None  # int32 [slots, words]
+    counts: Any = None  # int32 [slots, vocab]
+
+
+class Rows(NamedTuple):
+    """What is particular to a row, one entry each; None where absent."""
+
+    slot: Any = None  # int32; without, row i is of slot i
+    step: Any = None  # int64, added to the slot's step
+    u: Any = None  # int64, the bits of a uint64, instead of random numbers
+
+
+class Scratch(NamedTuple):
+    """Memory of a launch in flight. Zeroed once: ticket, hist_mass, hist_n."""
+
+    group: Any
+    tile_max: Any
+    tile_nan: Any
+    tile_best: Any
+    tile_mass: Any
+    tile_count: Any
+    ticket: Any
+    hot: Any
+    list: Any
+    hist_mass: Any
+    hist_n: Any
+    open: Any
+
+
+class Draws(NamedTuple):
+    """What was drawn, one entry a row."""
+
+    token: Any
+    """int32 [rows]: the id, or -1 where nothing could be drawn."""
+    status: Any
+    """int32 [rows]: 0 ok, 1 nan, 2 no_candidate, 3 invalid_params."""
+    kept: Any
+    """int32 [rows]: how many tokens the filters left; 1 in a greedy row, 0 without a token."""
+    logprob: Any
+    """float32 [rows]: natural logarithm of the token's probability among those kept."""
+
+
+def scratch_shapes(rows: int, tile: Tile) -> dict[str, tuple[int, str, bool]]:
+    """Length, dtype and whether it must be zero, for each field of Scratch."""
+    tiles = rows * tile.tiles
+    return {
+        "group": (tiles * tile.threads, "float32", False),
+        "tile_max": (tiles, "float32", False),
+        "tile_nan": (tiles, "int32", False),
+        "tile_best": (tiles, "int32", False),
+        "tile_mass": (tiles, "int64", False),
+        "tile_count": (tiles, "int32", False),
+        "ticket": (rows, "int32", True),
+        "hot": (rows * HEAD, "int32", False),
+        "list": (rows * HEAD, "int64", False),
+        "hist_mass": (rows * BUCKETS, "int64", True),
+        "hist_n": (rows * BUCKETS, "int32", True),
+        "open": (rows, "int32", False),
+    }
+
+
+def launch(
+    logits: Any,
+    row_stride: int,
+    rows: int,
+    vocab: int,
+    tile: Tile,
+    p: Params,
+    r: Rows,
+    s: Scratch,
+    out: Draws,
+    launches: Launches = ALL,
+    *,
+    advance: bool = False,
+    warmup: bool = False,
+    only: str | None = None,
+    warps: dict[str, int] | None = None,
+) -> None:
+    """Puts the kernels that draw `rows` > 0 tokens on the current stream.
+
+    row_stride is in elements. With advance, each drawn token adds 1 to its slot's
+    step, and no slot may own two rows. warmup compiles without launching. only
+    names a single kernel to launch; what it reads must be there from before.
+    warps replaces entries of WARPS.
+    """
+    none = s.ticket  # stands for a pointer that is never followed
+    counts = p.counts is not None
+
+    def or_none(x: Any) -> Any:
+        return none if x is None else x
+
+    def stride(x: Any) -> int:
+        return 0 if x is None else x.stride()[0]
+
+    head = (logits, row_stride, vocab, or_none(r.slot))
+    params = (p.temperature, p.top_k, p.top_p, p.min_p, p.filter_order)
+    random = (p.seed, p.step, or_none(r.step), or_none(r.u))
+    words = 0 if p.bitmask is None else p.bitmask.size()[1]
+    scores = (
+        or_none(p.logit_bias), stride(p.logit_bias), or_none(p.bitmask), words, or_none(p.counts), stride(p.counts),
+        or_none(p.repetition_penalty if counts else None),
+        or_none(p.frequency_penalty if counts else None),
+        or_none(p.presence_penalty if counts else None),
+    )  # fmt: skip
+    results = (out.token, out.status, out.kept, out.logprob, s.open)
+
+    tiles = {"TILES": tile.tiles, "TILES_P2": power_of_2(tile.tiles)}
+    cut = {"R": tile.r, "THREADS": tile.threads, "E": tile.e}
+    groups = {"GROUPS": power_of_2(tile.tiles * tile.threads)}
+    has = {
+        "HAS_SLOTS": r.slot is not None,
+        "HAS_BIAS": p.logit_bias is not None,
+        "HAS_BITMASK": p.bitmask is not None,
+        "HAS_COUNTS": counts,
+    }
+    draws = {"HAS_ROW_STEP": r.step is not None, "HAS_U": r.u is not None, "ADVANCE": advance}
+
+    def run(name: str, kernel: Any, programs: int, *args: Any, **constants: Any) -> None:
+        if only is not None and only != name:
+            return
+        # A fused multiply-add would round once where the specification rounds twice.
+        options = {"num_warps": (warps or WARPS)[name], "enable_fp_fusion": False}
+        if warmup:
+            kernel.warmup(*args, grid=(programs,), **constants, **options)
+        else:
+            kernel[(programs,)](*args, **constants, **options)
+
+    run(
+        "scan", sample.scan_kernel, rows * tile.tiles, *head, *params, p.step, *scores,
+        s.group, s.tile_max, s.tile_nan, s.tile_best, s.ticket, *results,
+        **tiles, **cut, **has, ADVANCE=advance,
+    )  # fmt: skip
+    if launches.mass:
+        run(
+            "mass", sample.mass_kernel, rows * tile.tiles, *head, *params, *scores,
+            s.tile_max, s.tile_mass, s.tile_count, **tiles, **cut, **has,
+        )  # fmt: skip
+    if launches.head:
+        run(
+            "head", sample.head_kernel, rows, *head, *params, *random, *scores,
+            s.group, s.tile_max, s.tile_nan, s.tile_mass, s.tile_count, s.hot, s.list, *results,
+            **tiles, **groups, **cut, **has, **draws,
+        )  # fmt: skip
+        run(
+            "hist", wide.hist_kernel, rows * tile.tiles, *head, *params, *scores,
+            s.tile_max, s.hist_mass, s.hist_n, s.open, **tiles, TILE=tile.tokens, **has,
+        )  # fmt: skip
+        run(
+            "settle", wide.settle_kernel, rows, *head, *params, *random, *scores,
+            s.tile_max, s.hist_mass, s.hist_n, s.list, *results,
+            **tiles, TILE=tile.tokens, **has, **draws,
+        )  # fmt: skip
