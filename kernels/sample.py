@@ -214,17 +214,19 @@ def mass_kernel(
             bias_ptr, bias_stride, bitmask_ptr, bitmask_stride, counts_ptr, counts_stride,
             repetition, frequency, presence, HAS_BIAS, HAS_BITMASK, HAS_COUNTS,
         )  # fmt: skip
-        z = tl.reshape(only_infinite(z, infinite), [R, THREADS, E])
-        live = z > -float("inf")
-        # Without a candidate m is -inf too, and z - m is NaN.
-        h, l = split(tl.where(live, weigh(z, m, c), 0.0))
+        if infinite:
+            z = only_infinite(z, infinite)
+        # Of what has no weight, -inf lands on t = -40, where weights round to 0;
+        # in a row without a candidate, whose m is -inf too, nothing matters.
+        h, l = split(weigh(tl.reshape(z, [R, THREADS, E]), m, c))
         # Sums of up to 64 such parts are exact in float32; then on in integers.
         tl.static_assert(R * E <= 64)
         h = tl.sum(tl.sum(h, axis=2), axis=0)
         l = tl.sum(tl.sum(l, axis=2), axis=0)
         tl.store(tile_mass_ptr + row * TILES + tile, tl.sum(join(h, l), axis=0))
-        count = tl.sum(tl.sum(live.to(tl.int32), axis=2), axis=0)
-        tl.store(tile_count_ptr + row * TILES + tile, tl.sum(count, axis=0))
+        if top_p >= 1.0:
+            # Without a filter the number of candidates is a result.
+            tl.store(tile_count_ptr + row * TILES + tile, tl.sum((z > -float("inf")).to(tl.int32), axis=0))
 
 
 @triton.jit
@@ -267,7 +269,8 @@ def head_kernel(
         n_candidates = tl.full([], 0, tl.int32)
         if needs_total(top_k, top_p, min_p, filter_order):
             total = tl.sum(tl.load(tile_mass_ptr + row * TILES + t, mask=t < TILES, other=0), axis=0)
-            n_candidates = tl.sum(tl.load(tile_count_ptr + row * TILES + t, mask=t < TILES, other=0), axis=0)
+            if top_p >= 1.0:
+                n_candidates = tl.sum(tl.load(tile_count_ptr + row * TILES + t, mask=t < TILES, other=0), axis=0)
         i = tl.arange(0, GROUPS)
         g = tl.load(group_ptr + row * TILES * THREADS + i, mask=i < TILES * THREADS, other=-float("inf"))
         u = draw_u(row, slot, seed_ptr, step_ptr, row_step_ptr, u_ptr, HAS_ROW_STEP, HAS_U)

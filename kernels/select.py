@@ -34,9 +34,11 @@ NO_CANDIDATE_KEY = tl.constexpr(-9223372036854775808)
 def threshold(gk, k, top):
     """A key which at least k of the keys gk reach, or KEY_MIN if fewer are that
     high. top is the highest key. Not many more than k reach it, as a rule."""
-    lo = tl.full([], KEY_MIN, tl.int64)
-    n = tl.sum((gk >= KEY_MIN).to(tl.int32), axis=0)
+    live = gk >= KEY_MIN
+    n = tl.sum(live.to(tl.int32), axis=0)
     # At least k reach lo, or there is nothing to search; fewer reach hi.
+    lo = tl.min(tl.where(live, gk, INT32_MAX), axis=0).to(tl.int64)
+    lo = tl.where(n >= k, lo, KEY_MIN)
     hi = tl.where(n >= k, top.to(tl.int64) + 1, lo)
     enough = k + k // 4
     i = 0
@@ -45,7 +47,7 @@ def threshold(gk, k, top):
         if i < 12:
             # Halve the interval of values, which is quick on real rows, and
             # later that of keys, which ends on all.
-            a = from_key(tl.maximum(lo, -2130706432).to(tl.int32))
+            a = from_key(lo.to(tl.int32))
             b = from_key(tl.minimum(hi, top.to(tl.int64)).to(tl.int32))
             v = key_of(a + (b - a) * 0.5 + 0.0).to(tl.int64)
             mid = tl.where((v > lo) & (v < hi), v, mid)
@@ -127,19 +129,25 @@ def gather(
 @triton.jit
 def ranks(list_ptr, n, m, c, CAP: tl.constexpr, J: tl.constexpr):
     """For the n <= CAP packed candidates: id, y, weight, rank and the mass before
-    each. Lanes from n on have rank CAP and weight 0."""
+    each. Lanes from n on have rank CAP and weight 0. J candidates are compared
+    with all at a time."""
     i = tl.arange(0, CAP)
     mine = tl.load(list_ptr + i, mask=i < n, other=NO_CANDIDATE_KEY)
     y = tl.where(i < n, weigh(from_key((mine >> 32).to(tl.int32)), m, c), 0.0)
     w = units(y)
     # Rank and mass in one sum: ranks need 11 bits, masses 46.
-    ahead = tl.zeros([CAP], tl.int64)
-    for j0 in range(0, n, J):
-        j = j0 + tl.arange(0, J)
-        other = tl.load(list_ptr + j, mask=j < n, other=NO_CANDIDATE_KEY)
-        wj = units(weigh(from_key((other >> 32).to(tl.int32)), m, c))
-        add = tl.where(j < n, (wj << 11) | 1, 0)
-        ahead += tl.sum(tl.where(other[None, :] > mine[:, None], add[None, :], 0), axis=1)
+    if J == CAP:
+        other = tl.load(list_ptr + i, mask=i < n, other=NO_CANDIDATE_KEY)
+        add = tl.where(i < n, (w << 11) | 1, 0)
+        ahead = tl.sum(tl.where(other[None, :] > mine[:, None], add[None, :], 0), axis=1)
+    else:
+        ahead = tl.zeros([CAP], tl.int64)
+        for j0 in range(0, n, J):
+            j = j0 + tl.arange(0, J)
+            other = tl.load(list_ptr + j, mask=j < n, other=NO_CANDIDATE_KEY)
+            wj = units(weigh(from_key((other >> 32).to(tl.int32)), m, c))
+            add = tl.where(j < n, (wj << 11) | 1, 0)
+            ahead += tl.sum(tl.where(other[None, :] > mine[:, None], add[None, :], 0), axis=1)
     rank = tl.where(i < n, (ahead & 2047).to(tl.int32), CAP)
     ids = (mine & 0x7FFFFFFF).to(tl.int32) ^ 0x7FFFFFFF
     return ids, y, w, rank, ahead >> 11
@@ -226,7 +234,11 @@ def select(
             repetition, frequency, presence, hot_ptr, list_ptr,
             GROUPS, R, THREADS, E, HAS_BIAS, HAS_BITMASK, HAS_COUNTS,
         )  # fmt: skip
-        if n <= 128:
+        if n <= 64:
+            done, token, weight, kept, mass = decide(
+                list_ptr, n, m, c, top_k, top_p, min_p, first, total, n_candidates, u, bounded, 64, 64
+            )
+        elif n <= 128:
             done, token, weight, kept, mass = decide(
                 list_ptr, n, m, c, top_k, top_p, min_p, first, total, n_candidates, u, bounded, 128, 32
             )
