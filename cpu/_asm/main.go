@@ -24,8 +24,8 @@ type target struct {
 }
 
 var targets = map[string]target{
-	"avx2":   {name: "AVX2", lanes: 8, bytes: 32, weighs: 2},
-	"avx512": {name: "AVX512", wide: true, lanes: 16, bytes: 64, weighs: 4},
+	"avx2":   {name: "AVX2", lanes: 8, bytes: 32, weighs: 4},
+	"avx512": {name: "AVX512", wide: true, lanes: 16, bytes: 64, weighs: 8},
 }
 
 func main() {

@@ -45,21 +45,17 @@ type weights struct {
 	negM, c                 Op
 	floor, round            Op
 	c5, c4, c3, c2, c1, one Op
-	y                       []reg.VecVirtual
 }
 
 var inMemory = map[uint32]Mem{}
 
-// constant returns an operand with 32 bits in all lanes. With 512 bits there
-// are registers for all; with 256 the operand is in memory, where the
-// instruction that uses it reads it without an instruction of its own.
+// constant returns an operand in memory with 32 bits in all lanes. The
+// instruction that uses it reads it without an instruction of its own, and the
+// registers are needed for the work.
 func (t target) constant(b uint32) Op {
-	if t.wide {
-		return t.spread(b)
-	}
 	m, ok := inMemory[b]
 	if !ok {
-		m = GLOBL(fmt.Sprintf("all_%08x", b), attr.RODATA|attr.NOPTR)
+		m = GLOBL(fmt.Sprintf("all%d_%08x", 8*t.bytes, b), attr.RODATA|attr.NOPTR)
 		for i := range t.lanes {
 			DATA(4*i, U32(b))
 		}
@@ -73,17 +69,40 @@ func (t target) newWeights(x reg.Register) *weights {
 	w := &weights{
 		target: t, x: x,
 		negM: t.spreadParam("negM"), c: t.spreadParam("c"),
-		floor: t.spread(lowest), round: t.spread(round),
+		floor: t.constant(lowest), round: t.constant(round),
 		c5: t.constant(c5), c4: t.constant(c4), c3: t.constant(c3), c2: t.constant(c2), c1: t.constant(c1),
-		one: t.spread(one),
+		one: t.constant(one),
+	}
+	if t.wide { // as far as there are registers
+		w.round, w.one = t.spread(round), t.spread(one)
 	}
 	return w
 }
 
-// compute emits the weights of the next vectors, in w.y. All vectors do one
-// step after the other, so that none waits for itself.
-func (w *weights) compute() {
-	n := w.weighs
+// turns emits a loop over the elements, a multiple of the lanes, in turns of
+// several vectors and then of one. finish gets the weights.
+func (w *weights) turns(n reg.GPVirtual, finish func(y []reg.VecVirtual)) {
+	step := w.weighs * w.lanes
+	CMPQ(n, U32(step))
+	JB(LabelRef("rest"))
+	Label("turn")
+	finish(w.compute(w.weighs))
+	SUBQ(I32(step), n)
+	CMPQ(n, U32(step))
+	JAE(LabelRef("turn"))
+	Label("rest")
+	TESTQ(n, n)
+	JZ(LabelRef("done"))
+	Label("one")
+	finish(w.compute(1))
+	SUBQ(U8(w.lanes), n)
+	JNZ(LabelRef("one"))
+	Label("done")
+}
+
+// compute emits the weights of the next n vectors. All vectors do one step
+// after the other, so that none waits for itself.
+func (w *weights) compute(n int) []reg.VecVirtual {
 	t, s, f, y := w.vectors(n), w.vectors(n), w.vectors(n), w.vectors(n)
 	each := func(step func(i int)) {
 		for i := range n {
@@ -111,7 +130,7 @@ func (w *weights) compute() {
 	each(func(i int) { VADDPS(w.one, y[i], y[i]) })
 	each(func(i int) { VPSLLD(U8(23), s[i], s[i]) })
 	each(func(i int) { VPADDD(s[i], y[i], y[i]) })
-	w.y = y
+	return y
 }
 
 // mass adds up in the 32-bit lanes. Each addition brings the bits of 48 or of
@@ -121,9 +140,8 @@ func (t target) mass(light bool) {
 	if light {
 		name = "massLightSteps"
 	}
-	step := t.weighs * t.lanes
 	t.text(name, "(x *float32, n int, negM, c float32) uint64",
-		fmt.Sprintf("adds up the weights of n elements, a multiple of %d above 0\nand at most %d.", step, t.lanes<<13))
+		fmt.Sprintf("adds up the weights of n elements, a multiple of %d\nand at most %d.", t.lanes, t.lanes<<13))
 	x := Load(Param("x"), GP64())
 	n := Load(Param("n"), GP64()).(reg.GPVirtual)
 	w := t.newWeights(x)
@@ -142,24 +160,23 @@ func (t target) mass(light bool) {
 	var h, both Op
 	if light {
 		// There is no part H, and L is y in units of 2^-36.
-		h = t.spread(lowBits)
+		h = t.constant(lowBits)
 	} else {
 		high = start(highBits)
 		h = t.constant(highBits)
 		both = t.constant(bothBits)
 	}
-	loop("turn", n, step, func() {
-		w.compute()
+	w.turns(n, func(all []reg.VecVirtual) {
 		each := func(step func(y reg.VecVirtual)) {
-			for _, y := range w.y {
+			for _, y := range all {
 				step(y)
 			}
 		}
 		if light {
 			each(func(y reg.VecVirtual) { VADDPS(h, y, y) })
 		} else {
-			u := t.vectors(len(w.y))
-			for i, y := range w.y {
+			u := t.vectors(len(all))
+			for i, y := range all {
 				VADDPS(h, y, u[i])
 			}
 			for i := range u {
@@ -168,12 +185,12 @@ func (t target) mass(light bool) {
 			for i := range u {
 				VSUBPS(both, u[i], u[i])
 			}
-			for i, y := range w.y {
+			for i, y := range all {
 				VSUBPS(u[i], y, y)
 			}
 		}
 		each(func(y reg.VecVirtual) { VPADDD(y, low, low) })
-		ADDQ(I32(step*4), x)
+		ADDQ(I32(len(all)*t.bytes), x)
 	})
 
 	// The lanes of H have no sign, those of L do.
@@ -223,9 +240,8 @@ func (t target) widen(v reg.VecVirtual, convert func(...Op)) reg.VecVirtual {
 // weigh rounds to units in float64: adding 1.5*2^16 leaves the units in the
 // low bits.
 func (t target) weigh() {
-	step := t.weighs * t.lanes
 	t.text("weighSteps", "(y *float32, w *uint64, x *float32, n int, negM, c float32)",
-		fmt.Sprintf("is Weigh for n elements, a multiple of %d above 0.", step))
+		fmt.Sprintf("is Weigh for n elements, a multiple of %d.", t.lanes))
 	yp := Load(Param("y"), GP64())
 	wp := Load(Param("w"), GP64())
 	x := Load(Param("x"), GP64())
@@ -236,12 +252,11 @@ func (t target) weigh() {
 	MOVQ(U64(math.Float64bits(0x1.8p16)), base)
 	VMOVQ(base, bits)
 	VPBROADCASTQ(bits, unit)
-	loop("turn", n, step, func() {
-		w.compute()
-		for i, y := range w.y {
+	w.turns(n, func(all []reg.VecVirtual) {
+		for i, y := range all {
 			VMOVUPS(y, Mem{Base: yp, Disp: i * t.bytes})
 		}
-		for i := range 2 * len(w.y) {
+		for i := range 2 * len(all) {
 			v := t.vector()
 			VCVTPS2PD(Mem{Base: yp, Disp: i * t.bytes / 2}, v)
 			VADDPD(unit, v, v)
@@ -252,9 +267,9 @@ func (t target) weigh() {
 				VMOVDQU(v, Mem{Base: wp, Disp: i * t.bytes})
 			}
 		}
-		ADDQ(I32(step*4), x)
-		ADDQ(I32(step*4), yp)
-		ADDQ(I32(step*8), wp)
+		ADDQ(I32(len(all)*t.bytes), x)
+		ADDQ(I32(len(all)*t.bytes), yp)
+		ADDQ(I32(len(all)*t.bytes*2), wp)
 	})
 	end()
 }

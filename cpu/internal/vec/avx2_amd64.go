@@ -29,19 +29,19 @@ func convertF16StepsAVX2(dst *float32, x *uint16, n int)
 //go:noescape
 func countGEStepsAVX2(x *float32, n int, lo float32) int
 
-// massStepsAVX2 adds up the weights of n elements, a multiple of 16 above 0
+// massStepsAVX2 adds up the weights of n elements, a multiple of 8
 // and at most 65536.
 //
 //go:noescape
 func massStepsAVX2(x *float32, n int, negM float32, c float32) uint64
 
-// massLightStepsAVX2 adds up the weights of n elements, a multiple of 16 above 0
+// massLightStepsAVX2 adds up the weights of n elements, a multiple of 8
 // and at most 65536.
 //
 //go:noescape
 func massLightStepsAVX2(x *float32, n int, negM float32, c float32) uint64
 
-// weighStepsAVX2 is Weigh for n elements, a multiple of 16 above 0.
+// weighStepsAVX2 is Weigh for n elements, a multiple of 8.
 //
 //go:noescape
 func weighStepsAVX2(y *float32, w *uint64, x *float32, n int, negM float32, c float32)

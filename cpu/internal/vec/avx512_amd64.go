@@ -29,19 +29,19 @@ func convertF16StepsAVX512(dst *float32, x *uint16, n int)
 //go:noescape
 func countGEStepsAVX512(x *float32, n int, lo float32) int
 
-// massStepsAVX512 adds up the weights of n elements, a multiple of 64 above 0
+// massStepsAVX512 adds up the weights of n elements, a multiple of 16
 // and at most 131072.
 //
 //go:noescape
 func massStepsAVX512(x *float32, n int, negM float32, c float32) uint64
 
-// massLightStepsAVX512 adds up the weights of n elements, a multiple of 64 above 0
+// massLightStepsAVX512 adds up the weights of n elements, a multiple of 16
 // and at most 131072.
 //
 //go:noescape
 func massLightStepsAVX512(x *float32, n int, negM float32, c float32) uint64
 
-// weighStepsAVX512 is Weigh for n elements, a multiple of 64 above 0.
+// weighStepsAVX512 is Weigh for n elements, a multiple of 16.
 //
 //go:noescape
 func weighStepsAVX512(y *float32, w *uint64, x *float32, n int, negM float32, c float32)

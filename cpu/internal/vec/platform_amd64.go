@@ -3,6 +3,8 @@
 package vec
 
 import (
+	"math"
+
 	"github.com/tokendraw/tokendraw/internal/half"
 
 	"golang.org/x/sys/cpu"
@@ -59,29 +61,44 @@ var avx2 = Funcs{
 	},
 	Mass: func(x []float32, m, c float32) uint64 {
 		total := uint64(0)
-		for len(x) >= 16 {
-			n := min(len(x)&^15, 8<<13)
+		for len(x) >= 8 {
+			n := min(len(x)&^7, 8<<13)
 			total += massStepsAVX2(&x[0], n, -m, c)
 			x = x[n:]
 		}
-		return total + massGeneric(x, m, c)
+		if len(x) > 0 {
+			rest := padded8(x)
+			total += massStepsAVX2(&rest[0], 8, -m, c)
+		}
+		return total
 	},
 	MassLight: func(x []float32, m, c float32) uint64 {
 		total := uint64(0)
-		for len(x) >= 16 {
-			n := min(len(x)&^15, 8<<13)
+		for len(x) >= 8 {
+			n := min(len(x)&^7, 8<<13)
 			total += massLightStepsAVX2(&x[0], n, -m, c)
 			x = x[n:]
 		}
-		return total + massGeneric(x, m, c)
+		if len(x) > 0 {
+			rest := padded8(x)
+			total += massLightStepsAVX2(&rest[0], 8, -m, c)
+		}
+		return total
 	},
 	Weigh: func(y []float32, w []uint64, x []float32, m, c float32) {
-		n := len(x) &^ 15
+		n := len(x) &^ 7
 		if n > 0 {
 			_, _ = y[:n], w[:n]
 			weighStepsAVX2(&y[0], &w[0], &x[0], n, -m, c)
 		}
-		weighGeneric(y[n:], w[n:], x[n:], m, c)
+		if n < len(x) {
+			rest := padded8(x[n:])
+			var restY [8]float32
+			var restW [8]uint64
+			weighStepsAVX2(&restY[0], &restW[0], &rest[0], 8, -m, c)
+			copy(y[n:len(x)], restY[:])
+			copy(w[n:len(x)], restW[:])
+		}
 	},
 	Digits: func(d []uint32, x []float32, top float32, shift, last uint32) {
 		n := len(x) &^ 15
@@ -141,29 +158,44 @@ var avx512 = Funcs{
 	},
 	Mass: func(x []float32, m, c float32) uint64 {
 		total := uint64(0)
-		for len(x) >= 64 {
-			n := min(len(x)&^63, 16<<13)
+		for len(x) >= 16 {
+			n := min(len(x)&^15, 16<<13)
 			total += massStepsAVX512(&x[0], n, -m, c)
 			x = x[n:]
 		}
-		return total + massGeneric(x, m, c)
+		if len(x) > 0 {
+			rest := padded16(x)
+			total += massStepsAVX512(&rest[0], 16, -m, c)
+		}
+		return total
 	},
 	MassLight: func(x []float32, m, c float32) uint64 {
 		total := uint64(0)
-		for len(x) >= 64 {
-			n := min(len(x)&^63, 16<<13)
+		for len(x) >= 16 {
+			n := min(len(x)&^15, 16<<13)
 			total += massLightStepsAVX512(&x[0], n, -m, c)
 			x = x[n:]
 		}
-		return total + massGeneric(x, m, c)
+		if len(x) > 0 {
+			rest := padded16(x)
+			total += massLightStepsAVX512(&rest[0], 16, -m, c)
+		}
+		return total
 	},
 	Weigh: func(y []float32, w []uint64, x []float32, m, c float32) {
-		n := len(x) &^ 63
+		n := len(x) &^ 15
 		if n > 0 {
 			_, _ = y[:n], w[:n]
 			weighStepsAVX512(&y[0], &w[0], &x[0], n, -m, c)
 		}
-		weighGeneric(y[n:], w[n:], x[n:], m, c)
+		if n < len(x) {
+			rest := padded16(x[n:])
+			var restY [16]float32
+			var restW [16]uint64
+			weighStepsAVX512(&restY[0], &restW[0], &rest[0], 16, -m, c)
+			copy(y[n:len(x)], restY[:])
+			copy(w[n:len(x)], restW[:])
+		}
 	},
 	Digits: func(d []uint32, x []float32, top float32, shift, last uint32) {
 		n := len(x) &^ 31
@@ -237,4 +269,22 @@ func readMaxAVX512(x []float32) float32 {
 		top = max(top, readMaxStepsAVX512(&x[0], n))
 	}
 	return top
+}
+
+// padded8 and padded16 return a vector of scores that starts with x; the
+// others weigh nothing. The weights are the functions for which the ends are
+// worth a vector: in plain Go one takes longer than eight or sixteen here.
+
+func padded8(x []float32) (v [8]float32) {
+	for i := copy(v[:], x); i < len(v); i++ {
+		v[i] = float32(math.Inf(-1))
+	}
+	return v
+}
+
+func padded16(x []float32) (v [16]float32) {
+	for i := copy(v[:], x); i < len(v); i++ {
+		v[i] = float32(math.Inf(-1))
+	}
+	return v
 }
