@@ -177,72 +177,72 @@ def launch(
     row_stride is in elements. With advance, each drawn token adds 1 to its slot's
     step, and no slot may own two rows. warmup compiles without launching. only
     names a single kernel to launch; what it reads must be there from before.
-    warps replaces entries of WARPS.
+    warps stands in for WARPS.
     """
     none = s.ticket  # stands for a pointer that is never followed
-    counts = p.counts is not None
-
-    def or_none(x: Any) -> Any:
-        return none if x is None else x
 
     def stride(x: Any) -> int:
         return 0 if x is None else x.stride()[0]
 
-    head = (logits, row_stride, vocab, or_none(r.slot))
-    params = (p.temperature, p.top_k, p.top_p, p.min_p, p.filter_order)
-    random = (p.seed, p.step, or_none(r.step), or_none(r.u))
-    words = 0 if p.bitmask is None else p.bitmask.size()[1]
-    scores = (
-        or_none(p.logit_bias), stride(p.logit_bias), or_none(p.bitmask), words, or_none(p.counts), stride(p.counts),
-        or_none(p.repetition_penalty if counts else None),
-        or_none(p.frequency_penalty if counts else None),
-        or_none(p.presence_penalty if counts else None),
-    )  # fmt: skip
-    results = (out.token, out.status, out.kept, out.logprob, s.open)
-
-    tiles = {"TILES": tile.tiles, "TILES_P2": power_of_2(tile.tiles)}
-    cut = {"R": tile.r, "THREADS": tile.threads, "E": tile.e}
-    groups = {"GROUPS": power_of_2(tile.tiles * tile.threads)}
-    has = {
+    values: dict[str, Any] = {
+        "logits_ptr": logits,
+        "row_stride": row_stride,
+        "n_vocab": vocab,
+        "row_slot_ptr": r.slot,
+        "temperature_ptr": p.temperature,
+        "top_k_ptr": p.top_k,
+        "top_p_ptr": p.top_p,
+        "min_p_ptr": p.min_p,
+        "filter_order_ptr": p.filter_order,
+        "seed_ptr": p.seed,
+        "step_ptr": p.step,
+        "row_step_ptr": r.step,
+        "u_ptr": r.u,
+        "bias_ptr": p.logit_bias,
+        "bias_stride": stride(p.logit_bias),
+        "bitmask_ptr": p.bitmask,
+        "bitmask_stride": 0 if p.bitmask is None else p.bitmask.size()[1],
+        "counts_ptr": p.counts,
+        "counts_stride": stride(p.counts),
+        "repetition_ptr": p.repetition_penalty,
+        "frequency_ptr": p.frequency_penalty,
+        "presence_ptr": p.presence_penalty,
+        "token_ptr": out.token,
+        "status_ptr": out.status,
+        "kept_ptr": out.kept,
+        "logprob_ptr": out.logprob,
+        "TILES": tile.tiles,
+        "TILES_P2": power_of_2(tile.tiles),
+        "GROUPS": power_of_2(tile.tiles * tile.threads),
+        "TILE": tile.tokens,
+        "R": tile.r,
+        "THREADS": tile.threads,
+        "E": tile.e,
         "HAS_SLOTS": r.slot is not None,
+        "HAS_ROW_STEP": r.step is not None,
+        "HAS_U": r.u is not None,
         "HAS_BIAS": p.logit_bias is not None,
         "HAS_BITMASK": p.bitmask is not None,
-        "HAS_COUNTS": counts,
+        "HAS_COUNTS": p.counts is not None,
+        "ADVANCE": advance,
     }
-    draws = {"HAS_ROW_STEP": r.step is not None, "HAS_U": r.u is not None, "ADVANCE": advance}
+    values.update((name + "_ptr", x) for name, x in s._asdict().items())
 
-    def run(name: str, kernel: Any, programs: int, *args: Any, **constants: Any) -> None:
+    def run(name: str, kernel: Any, programs: int) -> None:
         if only is not None and only != name:
             return
+        args = [none if values[n] is None else values[n] for n in kernel.arg_names]
         # A fused multiply-add would round once where the specification rounds twice.
         options = {"num_warps": (warps or WARPS)[name], "enable_fp_fusion": False}
         if warmup:
-            kernel.warmup(*args, grid=(programs,), **constants, **options)
+            kernel.warmup(*args, grid=(programs,), **options)
         else:
-            kernel[(programs,)](*args, **constants, **options)
+            kernel[(programs,)](*args, **options)
 
-    run(
-        "scan", sample.scan_kernel, rows * tile.tiles, *head, *params, p.step, *scores,
-        s.group, s.tile_max, s.tile_nan, s.tile_best, s.ticket, *results,
-        **tiles, **cut, **has, ADVANCE=advance,
-    )  # fmt: skip
+    run("scan", sample.scan_kernel, rows * tile.tiles)
     if launches.mass:
-        run(
-            "mass", sample.mass_kernel, rows * tile.tiles, *head, *params, *scores,
-            s.tile_max, s.tile_mass, s.tile_count, **tiles, **cut, **has,
-        )  # fmt: skip
+        run("mass", sample.mass_kernel, rows * tile.tiles)
     if launches.head:
-        run(
-            "head", sample.head_kernel, rows, *head, *params, *random, *scores,
-            s.group, s.tile_max, s.tile_nan, s.tile_mass, s.tile_count, s.hot, s.list, *results,
-            **tiles, **groups, **cut, **has, **draws,
-        )  # fmt: skip
-        run(
-            "hist", wide.hist_kernel, rows * tile.tiles, *head, *params, *scores,
-            s.tile_max, s.hist_mass, s.hist_n, s.open, **tiles, TILE=tile.tokens, **has,
-        )  # fmt: skip
-        run(
-            "settle", wide.settle_kernel, rows, *head, *params, *random, *scores,
-            s.tile_max, s.hist_mass, s.hist_n, s.list, *results,
-            **tiles, TILE=tile.tokens, **has, **draws,
-        )  # fmt: skip
+        run("head", sample.head_kernel, rows)
+        run("hist", wide.hist_kernel, rows * tile.tiles)
+        run("settle", wide.settle_kernel, rows)
