@@ -1,0 +1,7 @@
+//go:build !unix
+
+package main
+
+func keepBrokenPipe() {}
+
+func brokenPipe(error) bool { return false }

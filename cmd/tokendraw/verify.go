@@ -1,0 +1,5 @@
+package main
+
+const verifyHelp = ""
+
+func runVerify(c *context, args []string) error { return nil }
