@@ -37,7 +37,7 @@ func main() {
 
 func run() error {
 	var (
-		out      = flag.String("o", "data/cpu-"+time.Now().UTC().Format(time.DateOnly)+".json", "data `file` to write")
+		out      = flag.String("o", "", "data `file` to write; data/cpu-DATE.json by default, none with -run")
 		variants = flag.String("variants", strings.Join(cpu.Variants(), ","), "variants of the vector code, comma-separated")
 		only     = flag.String("run", "", "measure the cases whose name this `regexp` matches: single/captured/128256/1/greedy")
 		llama    = flag.String("llamacpp", "llamacpp/chain", "`program` that times llama.cpp, left out if it does not exist; see llamacpp/build.sh")
@@ -106,14 +106,18 @@ func run() error {
 				l.Sampler, l.DType, l.Workers, l.Median/1e3, l.ToFloor, l.Kept)
 		}
 	}
+	fmt.Printf("\n%s\n", tables.Bars(f))
+	if *out == "" && *only == "" {
+		*out = "data/cpu-" + f.Date[:len(time.DateOnly)] + ".json"
+	}
+	if *out == "" {
+		return nil // part of a run is no run
+	}
 	if err := os.MkdirAll(filepath.Dir(*out), 0o777); err != nil {
 		return err
 	}
-	if err := record.Write(*out, f); err != nil {
-		return err
-	}
-	fmt.Printf("\nwrote %s\n\n%s", *out, tables.Bars(f))
-	return nil
+	fmt.Println("writes", *out)
+	return record.Write(*out, f)
 }
 
 // name is what the flag -run matches.

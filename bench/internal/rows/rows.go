@@ -23,7 +23,8 @@ type Kind string
 // The kinds. N(s) is a normal number of standard deviation s, drawn anew for
 // every token.
 const (
-	// Captured is a row of a real model. Of the model's 49152 tokens a smaller
+	// Captured is a row of a real model, of another kind of text than the row
+	// before. Of the model's 49152 tokens a smaller
 	// vocabulary has the first. A larger one has all of them, followed by
 	// copies: token t of copy j = 1, 2, ... is a token of the row, in a random
 	// order, lowered by 4*j, plus N(0.1). The head is the model's; the copies
@@ -93,7 +94,10 @@ func Row(kind Kind, vocab, row int) []float32 {
 // capturedRow fills x with a captured row, shortened or lengthened.
 func capturedRow(r *rand.Rand, x []float32, row int) []float32 {
 	t := tensor()
-	bits := t.U16[row%t.Rows*t.Cols:][:t.Cols]
+	// The file has eight rows of a kind of text after each other. Every ninth
+	// row is of the next kind, and 9 has no divisor in common with 64.
+	at := row * 9 % t.Rows
+	bits := t.U16[at*t.Cols:][:t.Cols]
 	var order []int
 	for i := range x {
 		j, at := i/t.Cols, i%t.Cols

@@ -19,7 +19,7 @@ const (
 	Plain    Setting = "no filter"                       // T 1
 	TopK1000 Setting = "k 1000, p .95, k first"          // T .8
 	HalfK    Setting = "k = V/2"                         // T 1
-	Adjusted Setting = "k 40, p .95, bias, mask, penal." // T .8, k first; see Request
+	Adjusted Setting = "k 40, p .95, adjusted" // T .8, k first; see Request
 )
 
 // Request returns the request of a setting. Adjusted has a bias on 64 tokens, a

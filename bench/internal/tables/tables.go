@@ -54,7 +54,7 @@ var shown = []row{
 	single("T 1, no filter", "captured", 128256, "no filter"),
 	single("T .8, k 1000, p .95", "captured", 128256, "k 1000, p .95, k first"),
 	single("k = V/2", "captured", 128256, "k = V/2"),
-	single("k 40, p .95, with bias, mask and penalties", "captured", 128256, "k 40, p .95, bias, mask, penal."),
+	single("k 40, p .95, with bias, mask and penalties", "captured", 128256, "k 40, p .95, adjusted"),
 	single("T .8, p .95, V = 32000", "captured", 32000, "p .95"),
 	single("T .8, p .95, V = 262144", "captured", 262144, "p .95"),
 	single("T .8, p .95, flat row", "flat", 128256, "p .95"),
