@@ -6,20 +6,28 @@ accepts can be launched, which is how the kernels run under Triton's interpreter
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 try:  # installed: the kernels are a part of this package
-    from .kernels import sample, wide
+    from .kernels import sample, select, wide
 except ModuleNotFoundError as e:  # in a checkout they lie beside it
     if e.name != f"{__package__}.kernels":
         raise
-    from kernels import sample, wide
+    from kernels import sample, select, wide
 
-# Warps of a program, per kernel. The scan's fix what a group is.
-WARPS = {"scan": 4, "mass": 4, "head": 8, "hist": 4, "settle": 8}
-
-HEAD = 1024  # entries of a row's two lists, select.HEAD
-BUCKETS = 2048  # of a row's histogram, wide.BUCKETS
+# The launches of a step, in order.
+KERNELS = {
+    "scan": sample.scan_kernel,
+    "mass": sample.mass_kernel,
+    "head": sample.head_kernel,
+    "collect": wide.collect_kernel,
+    "settle": wide.settle_kernel,
+}
+# Warps of a program. The scan's fix what a group is.
+WARPS = {"scan": 4, "mass": 4, "head": 8, "collect": 4, "settle": 8}
+# Kernels of one program a tile; the others have one a row.
+TILED = ("scan", "mass", "collect")
 
 # A row's group maxima are searched by one program: more take it longer, and
 # larger tiles leave fewer programs to read a row.
@@ -60,7 +68,7 @@ class Launches(NamedTuple):
     """What is launched after scan. A row that needs one that is left out gets no result."""
 
     mass: bool = True
-    head: bool = True  # and with it hist and settle
+    head: bool = True  # and with it collect and settle
 
 
 ALL = Launches()
@@ -106,23 +114,6 @@ class Rows(NamedTuple):
     u: Any = None  # int64, the bits of a uint64, instead of random numbers
 
 
-class Scratch(NamedTuple):
-    """Memory of a launch in flight. Zeroed once: ticket, hist_mass, hist_n."""
-
-    group: Any
-    tile_max: Any
-    tile_nan: Any
-    tile_best: Any
-    tile_mass: Any
-    tile_count: Any
-    ticket: Any
-    hot: Any
-    list: Any
-    hist_mass: Any
-    hist_n: Any
-    open: Any
-
-
 class Draws(NamedTuple):
     """What was drawn, one entry a row."""
 
@@ -137,8 +128,10 @@ class Draws(NamedTuple):
 
 
 def scratch_shapes(rows: int, tile: Tile) -> dict[str, tuple[int, str, bool]]:
-    """Length, dtype and whether it must be zero, for each field of Scratch."""
+    """Length, dtype and whether it must be zero once, for each piece of memory that
+    a launch in flight needs besides its results."""
     tiles = rows * tile.tiles
+    head, ranked = select.HEAD.value, select.RANKED.value
     return {
         "group": (tiles * tile.threads, "float32", False),
         "tile_max": (tiles, "float32", False),
@@ -147,10 +140,12 @@ def scratch_shapes(rows: int, tile: Tile) -> dict[str, tuple[int, str, bool]]:
         "tile_mass": (tiles, "int64", False),
         "tile_count": (tiles, "int32", False),
         "ticket": (rows, "int32", True),
-        "hot": (rows * HEAD, "int32", False),
-        "list": (rows * HEAD, "int64", False),
-        "hist_mass": (rows * BUCKETS, "int64", True),
-        "hist_n": (rows * BUCKETS, "int32", True),
+        "hot": (rows * head, "int32", False),
+        "list": (rows * (head + ranked), "int64", False),
+        "bracket": (rows * 4, "int32", False),
+        "sums": (rows * wide.SUMS.value, "int64", False),
+        "long": (rows * 2 * wide.LONG.value, "int64", False),
+        "short": (rows * ranked, "int64", False),
         "open": (rows, "int32", False),
     }
 
@@ -163,7 +158,7 @@ def launch(
     tile: Tile,
     p: Params,
     r: Rows,
-    s: Scratch,
+    s: Mapping[str, Any],
     out: Draws,
     launches: Launches = ALL,
     *,
@@ -174,12 +169,12 @@ def launch(
 ) -> None:
     """Puts the kernels that draw `rows` > 0 tokens on the current stream.
 
-    row_stride is in elements. With advance, each drawn token adds 1 to its slot's
+    row_stride is in elements, s as scratch_shapes says. With advance, each drawn token adds 1 to its slot's
     step, and no slot may own two rows. warmup compiles without launching. only
     names a single kernel to launch; what it reads must be there from before.
     warps stands in for WARPS.
     """
-    none = s.ticket  # stands for a pointer that is never followed
+    none = s["ticket"]  # stands for a pointer that is never followed
 
     def stride(x: Any) -> int:
         return 0 if x is None else x.stride()[0]
@@ -226,23 +221,17 @@ def launch(
         "HAS_COUNTS": p.counts is not None,
         "ADVANCE": advance,
     }
-    values.update((name + "_ptr", x) for name, x in s._asdict().items())
+    values.update((name + "_ptr", x) for name, x in s.items())
 
-    def run(name: str, kernel: Any, programs: int) -> None:
-        if only is not None and only != name:
-            return
+    for name, kernel in KERNELS.items():
+        left_out = not launches.mass if name == "mass" else name != "scan" and not launches.head
+        if left_out or only not in (None, name):
+            continue
         args = [none if values[n] is None else values[n] for n in kernel.arg_names]
+        programs = rows * tile.tiles if name in TILED else rows
         # A fused multiply-add would round once where the specification rounds twice.
         options = {"num_warps": (warps or WARPS)[name], "enable_fp_fusion": False}
         if warmup:
             kernel.warmup(*args, grid=(programs,), **options)
         else:
             kernel[(programs,)](*args, **options)
-
-    run("scan", sample.scan_kernel, rows * tile.tiles)
-    if launches.mass:
-        run("mass", sample.mass_kernel, rows * tile.tiles)
-    if launches.head:
-        run("head", sample.head_kernel, rows)
-        run("hist", wide.hist_kernel, rows * tile.tiles)
-        run("settle", wide.settle_kernel, rows)

@@ -8,16 +8,14 @@ import torch
 from torch import Tensor
 
 from . import _check
-from ._launch import Draws, Launches, Params, Rows, Scratch, Tile, launch, needed, scratch_shapes, tile_of
+from ._launch import Draws, Launches, Params, Rows, Tile, launch, needed, scratch_shapes, tile_of
 
 
-def make_scratch(rows: int, tile: Tile, device: torch.device) -> Scratch:
-    return Scratch(
-        **{
-            name: (torch.zeros if zero else torch.empty)(n, dtype=getattr(torch, dtype), device=device)
-            for name, (n, dtype, zero) in scratch_shapes(rows, tile).items()
-        }
-    )
+def make_scratch(rows: int, tile: Tile, device: torch.device) -> dict[str, Tensor]:
+    return {
+        name: (torch.zeros if zero else torch.empty)(n, dtype=getattr(torch, dtype), device=device)
+        for name, (n, dtype, zero) in scratch_shapes(rows, tile).items()
+    }
 
 
 def make_draws(rows: int, device: torch.device) -> Draws:
