@@ -45,10 +45,8 @@ func main() {
 	t.mass(true)
 	t.weigh()
 	t.digits()
-	if t.wide {
-		t.gather512()
-	} else {
-		t.gather2()
+	t.gather()
+	if !t.wide {
 		t.maxima16(true)
 		t.maxima16(false)
 		hasF16C()

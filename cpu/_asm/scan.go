@@ -10,9 +10,10 @@ import (
 
 // Predicates of VCMPPS. A condition written lo <= x takes x from memory.
 const (
-	lessOrEqual = U8(0x12) // quiet, false if unordered
-	unordered   = U8(0x03)
-	ordered     = U8(0x07)
+	lessOrEqual    = U8(0x12) // quiet, false if unordered
+	greaterOrEqual = U8(0x1d)
+	unordered      = U8(0x03)
+	ordered        = U8(0x07)
 )
 
 const (

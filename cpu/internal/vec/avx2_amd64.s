@@ -1131,6 +1131,16 @@ DATA hits<>+2032(SB)/8, $0x0007060504030201
 DATA hits<>+2040(SB)/8, $0x0706050403020100
 GLOBL hits<>(SB), RODATA|NOPTR, $2048
 
+DATA iota8<>+0(SB)/4, $0x00000000
+DATA iota8<>+4(SB)/4, $0x00000001
+DATA iota8<>+8(SB)/4, $0x00000002
+DATA iota8<>+12(SB)/4, $0x00000003
+DATA iota8<>+16(SB)/4, $0x00000004
+DATA iota8<>+20(SB)/4, $0x00000005
+DATA iota8<>+24(SB)/4, $0x00000006
+DATA iota8<>+28(SB)/4, $0x00000007
+GLOBL iota8<>(SB), RODATA|NOPTR, $32
+
 // func gatherStepsAVX2(z *float32, id *uint32, x *float32, n int, first uint32, lo float32, hi float32) int
 // Requires: AVX, AVX2, POPCNT
 TEXT ·gatherStepsAVX2(SB), NOSPLIT, $0-56
@@ -1138,96 +1148,106 @@ TEXT ·gatherStepsAVX2(SB), NOSPLIT, $0-56
 	MOVQ         id+8(FP), CX
 	MOVQ         x+16(FP), DX
 	MOVQ         n+24(FP), BX
+	MOVL         first+32(FP), SI
 	VBROADCASTSS lo+36(FP), Y0
 	VBROADCASTSS hi+40(FP), Y1
-	VBROADCASTSS first+32(FP), Y2
-	VPADDD       iota<>+0(SB), Y2, Y2
-	MOVL         $0x00000008, SI
-	VMOVD        SI, X3
-	VPBROADCASTD X3, Y3
-	MOVL         $0x00000020, SI
-	VMOVD        SI, X4
-	VPBROADCASTD X4, Y4
-	LEAQ         hits<>+0(SB), SI
-	XORQ         DI, DI
+	LEAQ         hits<>+0(SB), DI
+	XORQ         R8, R8
 
 turn:
-	VCMPPS    $0x12, (DX), Y0, Y5
-	VCMPPS    $0x12, 32(DX), Y0, Y6
-	VCMPPS    $0x12, 64(DX), Y0, Y7
-	VCMPPS    $0x12, 96(DX), Y0, Y8
-	VORPS     Y5, Y6, Y9
-	VORPS     Y7, Y8, Y10
-	VORPS     Y9, Y10, Y9
-	VPTEST    Y9, Y9
-	JZ        next
-	VMOVDQA   Y2, Y9
-	VMOVUPS   (DX), Y10
-	VCMPPS    $0x12, Y1, Y10, Y11
-	VANDPS    Y11, Y5, Y11
-	VMOVMSKPS Y11, R8
-	VPMOVZXBD (SI)(R8*8), Y11
-	POPCNTL   R8, R8
-	VPERMPS   Y10, Y11, Y10
-	VPERMD    Y9, Y11, Y5
-	VMOVUPS   Y10, (AX)(DI*4)
-	VMOVDQU   Y5, (CX)(DI*4)
-	ADDQ      R8, DI
-	VPADDD    Y3, Y9, Y9
-	VMOVUPS   32(DX), Y5
-	VCMPPS    $0x12, Y1, Y5, Y10
-	VANDPS    Y10, Y6, Y10
-	VMOVMSKPS Y10, R8
-	VPMOVZXBD (SI)(R8*8), Y10
-	POPCNTL   R8, R8
-	VPERMPS   Y5, Y10, Y5
-	VPERMD    Y9, Y10, Y6
-	VMOVUPS   Y5, (AX)(DI*4)
-	VMOVDQU   Y6, (CX)(DI*4)
-	ADDQ      R8, DI
-	VPADDD    Y3, Y9, Y9
-	VMOVUPS   64(DX), Y5
-	VCMPPS    $0x12, Y1, Y5, Y6
-	VANDPS    Y6, Y7, Y6
-	VMOVMSKPS Y6, R8
-	VPMOVZXBD (SI)(R8*8), Y6
-	POPCNTL   R8, R8
-	VPERMPS   Y5, Y6, Y5
-	VPERMD    Y9, Y6, Y6
-	VMOVUPS   Y5, (AX)(DI*4)
-	VMOVDQU   Y6, (CX)(DI*4)
-	ADDQ      R8, DI
-	VPADDD    Y3, Y9, Y9
-	VMOVUPS   96(DX), Y5
-	VCMPPS    $0x12, Y1, Y5, Y6
-	VANDPS    Y6, Y8, Y6
-	VMOVMSKPS Y6, R8
-	VPMOVZXBD (SI)(R8*8), Y6
-	POPCNTL   R8, R8
-	VPERMPS   Y5, Y6, Y5
-	VPERMD    Y9, Y6, Y6
-	VMOVUPS   Y5, (AX)(DI*4)
-	VMOVDQU   Y6, (CX)(DI*4)
-	ADDQ      R8, DI
+	VCMPPS       $0x12, (DX), Y0, Y2
+	VCMPPS       $0x12, 32(DX), Y0, Y3
+	VCMPPS       $0x12, 64(DX), Y0, Y4
+	VCMPPS       $0x12, 96(DX), Y0, Y5
+	VORPS        Y2, Y3, Y6
+	VORPS        Y4, Y5, Y7
+	VORPS        Y6, Y7, Y6
+	VPTEST       Y6, Y6
+	JZ           next
+	VCMPPS       $0x1d, (DX), Y1, Y6
+	VANDPS       Y6, Y2, Y2
+	VMOVMSKPS    Y2, R9
+	VCMPPS       $0x1d, 32(DX), Y1, Y6
+	VANDPS       Y6, Y3, Y3
+	VMOVMSKPS    Y3, R10
+	SHLQ         $0x08, R10
+	ORQ          R10, R9
+	VCMPPS       $0x1d, 64(DX), Y1, Y6
+	VANDPS       Y6, Y4, Y4
+	VMOVMSKPS    Y4, R10
+	SHLQ         $0x10, R10
+	ORQ          R10, R9
+	VCMPPS       $0x1d, 96(DX), Y1, Y6
+	VANDPS       Y6, Y5, Y5
+	VMOVMSKPS    Y5, R10
+	SHLQ         $0x18, R10
+	ORQ          R10, R9
+	POPCNTQ      R9, R10
+	JZ           next
+	CMPQ         R10, $0x02
+	JBE          hit
+	VMOVD        SI, X6
+	VPBROADCASTD X6, Y6
+	VPADDD       iota8<>+0(SB), Y6, Y6
+	MOVL         $0x00000008, R9
+	VMOVD        R9, X7
+	VPBROADCASTD X7, Y7
+	VMOVMSKPS    Y2, R9
+	VPMOVZXBD    (DI)(R9*8), Y2
+	POPCNTL      R9, R9
+	VPERMPS      (DX), Y2, Y8
+	VPERMD       Y6, Y2, Y2
+	VMOVUPS      Y8, (AX)(R8*4)
+	VMOVDQU      Y2, (CX)(R8*4)
+	ADDQ         R9, R8
+	VPADDD       Y7, Y6, Y6
+	VMOVMSKPS    Y3, R9
+	VPMOVZXBD    (DI)(R9*8), Y3
+	POPCNTL      R9, R9
+	VPERMPS      32(DX), Y3, Y2
+	VPERMD       Y6, Y3, Y3
+	VMOVUPS      Y2, (AX)(R8*4)
+	VMOVDQU      Y3, (CX)(R8*4)
+	ADDQ         R9, R8
+	VPADDD       Y7, Y6, Y6
+	VMOVMSKPS    Y4, R9
+	VPMOVZXBD    (DI)(R9*8), Y4
+	POPCNTL      R9, R9
+	VPERMPS      64(DX), Y4, Y2
+	VPERMD       Y6, Y4, Y3
+	VMOVUPS      Y2, (AX)(R8*4)
+	VMOVDQU      Y3, (CX)(R8*4)
+	ADDQ         R9, R8
+	VPADDD       Y7, Y6, Y6
+	VMOVMSKPS    Y5, R9
+	VPMOVZXBD    (DI)(R9*8), Y5
+	POPCNTL      R9, R9
+	VPERMPS      96(DX), Y5, Y2
+	VPERMD       Y6, Y5, Y3
+	VMOVUPS      Y2, (AX)(R8*4)
+	VMOVDQU      Y3, (CX)(R8*4)
+	ADDQ         R9, R8
+	JMP          next
+
+hit:
+	BSFQ R9, R11
+	MOVL (DX)(R11*4), R10
+	MOVL R10, (AX)(R8*4)
+	ADDL SI, R11
+	MOVL R11, (CX)(R8*4)
+	INCQ R8
+	LEAQ -1(R9), R11
+	ANDQ R11, R9
+	JNZ  hit
 
 next:
-	VPADDD Y4, Y2, Y2
-	ADDQ   $+128, DX
-	SUBQ   $+32, BX
-	JNZ    turn
-	MOVQ   DI, ret+48(FP)
+	ADDL $0x00000020, SI
+	ADDQ $+128, DX
+	SUBQ $+32, BX
+	JNZ  turn
+	MOVQ R8, ret+48(FP)
 	VZEROUPPER
 	RET
-
-DATA iota<>+0(SB)/4, $0x00000000
-DATA iota<>+4(SB)/4, $0x00000001
-DATA iota<>+8(SB)/4, $0x00000002
-DATA iota<>+12(SB)/4, $0x00000003
-DATA iota<>+16(SB)/4, $0x00000004
-DATA iota<>+20(SB)/4, $0x00000005
-DATA iota<>+24(SB)/4, $0x00000006
-DATA iota<>+28(SB)/4, $0x00000007
-GLOBL iota<>(SB), RODATA|NOPTR, $32
 
 // func maximaBF16BlocksAVX2(dst *float32, x *uint16, blocks int) (top int16, far uint16, near uint16)
 // Requires: AVX, AVX2

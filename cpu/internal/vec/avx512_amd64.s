@@ -1212,6 +1212,24 @@ turn:
 	VZEROUPPER
 	RET
 
+DATA iota16<>+0(SB)/4, $0x00000000
+DATA iota16<>+4(SB)/4, $0x00000001
+DATA iota16<>+8(SB)/4, $0x00000002
+DATA iota16<>+12(SB)/4, $0x00000003
+DATA iota16<>+16(SB)/4, $0x00000004
+DATA iota16<>+20(SB)/4, $0x00000005
+DATA iota16<>+24(SB)/4, $0x00000006
+DATA iota16<>+28(SB)/4, $0x00000007
+DATA iota16<>+32(SB)/4, $0x00000008
+DATA iota16<>+36(SB)/4, $0x00000009
+DATA iota16<>+40(SB)/4, $0x0000000a
+DATA iota16<>+44(SB)/4, $0x0000000b
+DATA iota16<>+48(SB)/4, $0x0000000c
+DATA iota16<>+52(SB)/4, $0x0000000d
+DATA iota16<>+56(SB)/4, $0x0000000e
+DATA iota16<>+60(SB)/4, $0x0000000f
+GLOBL iota16<>(SB), RODATA|NOPTR, $64
+
 // func gatherStepsAVX512(z *float32, id *uint32, x *float32, n int, first uint32, lo float32, hi float32) int
 // Requires: AVX, AVX512F, POPCNT
 TEXT ·gatherStepsAVX512(SB), NOSPLIT, $0-56
@@ -1219,17 +1237,10 @@ TEXT ·gatherStepsAVX512(SB), NOSPLIT, $0-56
 	MOVQ         id+8(FP), CX
 	MOVQ         x+16(FP), DX
 	MOVQ         n+24(FP), BX
+	MOVL         first+32(FP), SI
 	VBROADCASTSS lo+36(FP), Z0
 	VBROADCASTSS hi+40(FP), Z1
-	VBROADCASTSS first+32(FP), Z2
-	VPADDD       iota<>+0(SB), Z2, Z2
-	MOVL         $0x00000010, SI
-	VMOVD        SI, X3
-	VPBROADCASTD X3, Z3
-	MOVL         $0x00000040, SI
-	VMOVD        SI, X4
-	VPBROADCASTD X4, Z4
-	XORQ         SI, SI
+	XORQ         DI, DI
 
 turn:
 	VCMPPS        $0x12, (DX), Z0, K1
@@ -1240,70 +1251,83 @@ turn:
 	KORW          K3, K4, K6
 	KORTESTW      K5, K6
 	JZ            next
-	VMOVDQA32     Z2, Z5
-	VMOVUPS       (DX), Z6
-	VCMPPS        $0x12, Z1, Z6, K1, K1
-	KMOVW         K1, DI
-	POPCNTL       DI, DI
-	VCOMPRESSPS.Z Z6, K1, Z6
-	VPCOMPRESSD.Z Z5, K1, Z7
-	VMOVUPS       Z6, (AX)(SI*4)
-	VMOVDQU32     Z7, (CX)(SI*4)
-	ADDQ          DI, SI
-	VPADDD        Z3, Z5, Z5
-	VMOVUPS       64(DX), Z6
-	VCMPPS        $0x12, Z1, Z6, K2, K2
-	KMOVW         K2, DI
-	POPCNTL       DI, DI
-	VCOMPRESSPS.Z Z6, K2, Z6
-	VPCOMPRESSD.Z Z5, K2, Z7
-	VMOVUPS       Z6, (AX)(SI*4)
-	VMOVDQU32     Z7, (CX)(SI*4)
-	ADDQ          DI, SI
-	VPADDD        Z3, Z5, Z5
-	VMOVUPS       128(DX), Z6
-	VCMPPS        $0x12, Z1, Z6, K3, K3
-	KMOVW         K3, DI
-	POPCNTL       DI, DI
-	VCOMPRESSPS.Z Z6, K3, Z6
-	VPCOMPRESSD.Z Z5, K3, Z7
-	VMOVUPS       Z6, (AX)(SI*4)
-	VMOVDQU32     Z7, (CX)(SI*4)
-	ADDQ          DI, SI
-	VPADDD        Z3, Z5, Z5
-	VMOVUPS       192(DX), Z6
-	VCMPPS        $0x12, Z1, Z6, K4, K4
-	KMOVW         K4, DI
-	POPCNTL       DI, DI
-	VCOMPRESSPS.Z Z6, K4, Z6
-	VPCOMPRESSD.Z Z5, K4, Z5
-	VMOVUPS       Z6, (AX)(SI*4)
-	VMOVDQU32     Z5, (CX)(SI*4)
-	ADDQ          DI, SI
+	VCMPPS        $0x1d, (DX), Z1, K1, K1
+	KMOVW         K1, R8
+	VCMPPS        $0x1d, 64(DX), Z1, K2, K2
+	KMOVW         K2, R9
+	SHLQ          $0x10, R9
+	ORQ           R9, R8
+	VCMPPS        $0x1d, 128(DX), Z1, K3, K3
+	KMOVW         K3, R9
+	SHLQ          $0x20, R9
+	ORQ           R9, R8
+	VCMPPS        $0x1d, 192(DX), Z1, K4, K4
+	KMOVW         K4, R9
+	SHLQ          $0x30, R9
+	ORQ           R9, R8
+	POPCNTQ       R8, R9
+	JZ            next
+	CMPQ          R9, $0x02
+	JBE           hit
+	VMOVD         SI, X2
+	VPBROADCASTD  X2, Z2
+	VPADDD        iota16<>+0(SB), Z2, Z2
+	MOVL          $0x00000010, R8
+	VMOVD         R8, X3
+	VPBROADCASTD  X3, Z3
+	KMOVW         K1, R8
+	POPCNTL       R8, R8
+	VMOVUPS       (DX), Z4
+	VCOMPRESSPS.Z Z4, K1, Z4
+	VPCOMPRESSD.Z Z2, K1, Z5
+	VMOVUPS       Z4, (AX)(DI*4)
+	VMOVDQU32     Z5, (CX)(DI*4)
+	ADDQ          R8, DI
+	VPADDD        Z3, Z2, Z2
+	KMOVW         K2, R8
+	POPCNTL       R8, R8
+	VMOVUPS       64(DX), Z4
+	VCOMPRESSPS.Z Z4, K2, Z4
+	VPCOMPRESSD.Z Z2, K2, Z5
+	VMOVUPS       Z4, (AX)(DI*4)
+	VMOVDQU32     Z5, (CX)(DI*4)
+	ADDQ          R8, DI
+	VPADDD        Z3, Z2, Z2
+	KMOVW         K3, R8
+	POPCNTL       R8, R8
+	VMOVUPS       128(DX), Z4
+	VCOMPRESSPS.Z Z4, K3, Z4
+	VPCOMPRESSD.Z Z2, K3, Z5
+	VMOVUPS       Z4, (AX)(DI*4)
+	VMOVDQU32     Z5, (CX)(DI*4)
+	ADDQ          R8, DI
+	VPADDD        Z3, Z2, Z2
+	KMOVW         K4, R8
+	POPCNTL       R8, R8
+	VMOVUPS       192(DX), Z3
+	VCOMPRESSPS.Z Z3, K4, Z3
+	VPCOMPRESSD.Z Z2, K4, Z2
+	VMOVUPS       Z3, (AX)(DI*4)
+	VMOVDQU32     Z2, (CX)(DI*4)
+	ADDQ          R8, DI
+	JMP           next
+
+hit:
+	BSFQ R8, R10
+	MOVL (DX)(R10*4), R9
+	MOVL R9, (AX)(DI*4)
+	ADDL SI, R10
+	MOVL R10, (CX)(DI*4)
+	INCQ DI
+	LEAQ -1(R8), R10
+	ANDQ R10, R8
+	JNZ  hit
 
 next:
-	VPADDD Z4, Z2, Z2
-	ADDQ   $+256, DX
-	SUBQ   $+64, BX
-	JNZ    turn
-	MOVQ   SI, ret+48(FP)
+	ADDL $0x00000040, SI
+	ADDQ $+256, DX
+	SUBQ $+64, BX
+	JNZ  turn
+	MOVQ DI, ret+48(FP)
 	VZEROUPPER
 	RET
-
-DATA iota<>+0(SB)/4, $0x00000000
-DATA iota<>+4(SB)/4, $0x00000001
-DATA iota<>+8(SB)/4, $0x00000002
-DATA iota<>+12(SB)/4, $0x00000003
-DATA iota<>+16(SB)/4, $0x00000004
-DATA iota<>+20(SB)/4, $0x00000005
-DATA iota<>+24(SB)/4, $0x00000006
-DATA iota<>+28(SB)/4, $0x00000007
-DATA iota<>+32(SB)/4, $0x00000008
-DATA iota<>+36(SB)/4, $0x00000009
-DATA iota<>+40(SB)/4, $0x0000000a
-DATA iota<>+44(SB)/4, $0x0000000b
-DATA iota<>+48(SB)/4, $0x0000000c
-DATA iota<>+52(SB)/4, $0x0000000d
-DATA iota<>+56(SB)/4, $0x0000000e
-DATA iota<>+60(SB)/4, $0x0000000f
-GLOBL iota<>(SB), RODATA|NOPTR, $64

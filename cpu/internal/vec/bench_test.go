@@ -10,6 +10,17 @@ import (
 // 513 kB.
 const benchVocab = 128256
 
+// benchTile is the number of elements that the longer calls of package cpu take
+// at a time.
+const benchTile = 1024
+
+// tiles calls f for each tile of a row.
+func tiles(f func(from, to int)) {
+	for from := 0; from < benchVocab; from += benchTile {
+		f(from, min(from+benchTile, benchVocab))
+	}
+}
+
 // forEach runs a benchmark for each variant and sets its bytes.
 func forEach(b *testing.B, bytes int, f func(v *Funcs)) {
 	for _, v := range Variants() {
@@ -67,14 +78,19 @@ func BenchmarkMaximaBF16(b *testing.B) {
 	forEach(b, 2*benchVocab, func(v *Funcs) { v.MaximaBF16(dst, x) })
 }
 
+// The conversions work on a tile, as do Weigh and Digits below: what they write
+// stays in the nearest cache.
+
 func BenchmarkConvertF16(b *testing.B) {
-	x, dst := row16(), make([]float32, benchVocab)
-	forEach(b, 2*benchVocab, func(v *Funcs) { v.ConvertF16(dst, x) })
+	x := row16()
+	dst := make([]float32, benchTile)
+	forEach(b, 2*benchVocab, func(v *Funcs) { tiles(func(from, to int) { v.ConvertF16(dst, x[from:to]) }) })
 }
 
 func BenchmarkConvertBF16(b *testing.B) {
-	x, dst := row16(), make([]float32, benchVocab)
-	forEach(b, 2*benchVocab, func(v *Funcs) { v.ConvertBF16(dst, x) })
+	x := row16()
+	dst := make([]float32, benchTile)
+	forEach(b, 2*benchVocab, func(v *Funcs) { tiles(func(from, to int) { v.ConvertBF16(dst, x[from:to]) }) })
 }
 
 func BenchmarkCountGE(b *testing.B) {
@@ -122,27 +138,24 @@ func BenchmarkMassLight(b *testing.B) {
 	forEach(b, 4*benchVocab, func(v *Funcs) { v.MassLight(x, m, 1) })
 }
 
-// BenchmarkWeigh and BenchmarkDigits work on a tile: what they write stays in
-// the nearest cache.
 func BenchmarkWeigh(b *testing.B) {
 	x := normalRow()
 	m := top(x)
-	y, w := make([]float32, 1024), make([]uint64, 1024)
-	forEach(b, 4*benchVocab, func(v *Funcs) {
-		for i := 0; i < len(x); i += len(y) {
-			part := x[i:min(i+len(y), len(x))]
-			v.Weigh(y, w, part, m, 1)
-		}
-	})
+	y, w := make([]float32, benchTile), make([]uint64, benchTile)
+	forEach(b, 4*benchVocab, func(v *Funcs) { tiles(func(from, to int) { v.Weigh(y, w, x[from:to], m, 1) }) })
 }
 
 func BenchmarkDigits(b *testing.B) {
 	x := normalRow()
 	m := top(x)
-	d := make([]uint32, 1024)
-	forEach(b, 4*benchVocab, func(v *Funcs) {
-		for i := 0; i < len(x); i += len(d) {
-			v.Digits(d, x[i:min(i+len(d), len(x))], m, 15, 2047)
-		}
-	})
+	d := make([]uint32, benchTile)
+	forEach(b, 4*benchVocab, func(v *Funcs) { tiles(func(from, to int) { v.Digits(d, x[from:to], m, 15, 2047) }) })
+}
+
+// BenchmarkWeigh40 is of the few candidates of a top-k draw.
+func BenchmarkWeigh40(b *testing.B) {
+	x := normalRow()[:40]
+	m := top(x)
+	y, w := make([]float32, 40), make([]uint64, 40)
+	forEach(b, 4*40, func(v *Funcs) { v.Weigh(y, w, x, m, 1) })
 }

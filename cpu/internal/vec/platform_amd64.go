@@ -57,6 +57,9 @@ var avx2 = Funcs{
 			_, _ = z[:n], id[:n]
 			count = gatherStepsAVX2(&z[0], &id[0], &x[0], n, first, lo, hi)
 		}
+		if n == len(x) {
+			return count
+		}
 		return count + gatherGeneric(z[count:], id[count:], x[n:], first+uint32(n), lo, hi)
 	},
 	Mass: func(x []float32, m, c float32) uint64 {
@@ -153,6 +156,9 @@ var avx512 = Funcs{
 		if n > 0 {
 			_, _ = z[:n], id[:n]
 			count = gatherStepsAVX512(&z[0], &id[0], &x[0], n, first, lo, hi)
+		}
+		if n == len(x) {
+			return count
 		}
 		return count + gatherGeneric(z[count:], id[count:], x[n:], first+uint32(n), lo, hi)
 	},
