@@ -111,8 +111,6 @@ func from(row, batch int) int {
 	return row
 }
 
-var sink float32 // keeps the floor's result
-
 func readOnce(l *tokendraw.Logits, batch int) func(row int) int {
 	short := make([]int16, 0, len(l.F16)+len(l.BF16))
 	for _, u := range l.F16 {
@@ -125,9 +123,9 @@ func readOnce(l *tokendraw.Logits, batch int) func(row int) int {
 		row = from(row, batch)
 		for i := row; i < row+batch; i++ {
 			if l.F32 != nil {
-				sink += floor.Read(l.F32[i*l.Vocab:][:l.Vocab])
+				floor.Read(l.F32[i*l.Vocab:][:l.Vocab])
 			} else {
-				sink += float32(floor.Read16(short[i*l.Vocab:][:l.Vocab]))
+				floor.Read16(short[i*l.Vocab:][:l.Vocab])
 			}
 		}
 		return 0

@@ -24,11 +24,10 @@ type Kind string
 // every token.
 const (
 	// Captured is a row of a real model, of another kind of text than the row
-	// before. Of the model's 49152 tokens a smaller
-	// vocabulary has the first. A larger one has all of them, followed by
-	// copies: token t of copy j = 1, 2, ... is a token of the row, in a random
-	// order, lowered by 4*j, plus N(0.1). The head is the model's; the copies
-	// have about 2% of the mass.
+	// before. Of the model's 49152 tokens a smaller vocabulary has the first. A
+	// larger one has all of them, followed by copies: token t of copy j = 1, 2,
+	// ... is a token of the row, in a random order, lowered by 4*j, plus N(0.1).
+	// The head is the model's; the copies have about 2% of the mass.
 	Captured Kind = "captured"
 
 	// LM is N(2.5), with the log-probabilities of a Zipf distribution on top of

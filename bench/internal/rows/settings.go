@@ -12,14 +12,14 @@ type Setting string
 // The settings, as a reader of the tables sees them.
 const (
 	Greedy   Setting = "greedy"
-	MinP     Setting = "min_p .05"                       // T 1
-	TopKP    Setting = "k 40, p .95, k first"            // T .8
-	Joint    Setting = "k 40, p .95, joint"              // T .8
-	TopP     Setting = "p .95"                           // T .8
-	Plain    Setting = "no filter"                       // T 1
-	TopK1000 Setting = "k 1000, p .95, k first"          // T .8
-	HalfK    Setting = "k = V/2"                         // T 1
-	Adjusted Setting = "k 40, p .95, adjusted" // T .8, k first; see Request
+	MinP     Setting = "min_p .05"              // T 1
+	TopKP    Setting = "k 40, p .95, k first"   // T .8
+	Joint    Setting = "k 40, p .95, joint"     // T .8
+	TopP     Setting = "p .95"                  // T .8
+	Plain    Setting = "no filter"              // T 1
+	TopK1000 Setting = "k 1000, p .95, k first" // T .8
+	HalfK    Setting = "k = V/2"                // T 1
+	Adjusted Setting = "k 40, p .95, adjusted"  // T .8, k first; see Request
 )
 
 // Request returns the request of a setting. Adjusted has a bias on 64 tokens, a
