@@ -82,6 +82,7 @@ class Sampler:
         # What each slot needs, and how many slots need it.
         self._needs = [Launches(mass=False, head=False)] * slots
         self._mass = self._head = 0
+        self._loaded: set[tuple[bool, ...]] = set()
 
     def step(self) -> Tensor:
         """int64 [slots]: a copy of the steps, the bits of uint64."""
@@ -218,7 +219,8 @@ class Sampler:
 
         The result is overwritten by the next call. Launches that no slot needs are
         left out, except while a CUDA graph is captured, since slots may change
-        before it is replayed.
+        before it is replayed. Before a capture, call it once with the same arguments:
+        that compiles and loads the kernels.
         """
         rows, vocab = _check.logits(logits)
         if rows == 0:
@@ -239,7 +241,10 @@ class Sampler:
         launches = Launches(mass=self._mass > 0, head=self._head > 0)
         out = self._view(rows)
         with torch.cuda.device(self.device):
-            if torch.cuda.is_current_stream_capturing():
+            # A first call loads all kernels, so that a capture after it need not.
+            kind = (row_slot is None, row_step is None, u is None, advance)
+            if kind not in self._loaded or torch.cuda.is_current_stream_capturing():
+                self._loaded.add(kind)
                 launches = ALL
             launch(
                 logits, logits.stride(0), rows, vocab, self._tile, self._params, r, self._scratch, out, launches,
