@@ -286,7 +286,7 @@ func (t target) countGE() {
 
 // digits turns scores into keys as vec.Key does, and the keys into digits.
 func (t target) digits() {
-	const unroll = 2
+	const unroll = 4
 	t.text("digitsSteps", "(d *uint32, x *float32, n int, key int32, shift, last uint32)",
 		fmt.Sprintf("is Digits for n elements, a multiple of %d above 0; key is that of top.", unroll*t.lanes))
 	d := Load(Param("d"), GP64())

@@ -46,7 +46,7 @@ func massLightStepsAVX2(x *float32, n int, negM float32, c float32) uint64
 //go:noescape
 func weighStepsAVX2(y *float32, w *uint64, x *float32, n int, negM float32, c float32)
 
-// digitsStepsAVX2 is Digits for n elements, a multiple of 16 above 0; key is that of top.
+// digitsStepsAVX2 is Digits for n elements, a multiple of 32 above 0; key is that of top.
 //
 //go:noescape
 func digitsStepsAVX2(d *uint32, x *float32, n int, key int32, shift uint32, last uint32)

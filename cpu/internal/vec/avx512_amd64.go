@@ -46,7 +46,7 @@ func massLightStepsAVX512(x *float32, n int, negM float32, c float32) uint64
 //go:noescape
 func weighStepsAVX512(y *float32, w *uint64, x *float32, n int, negM float32, c float32)
 
-// digitsStepsAVX512 is Digits for n elements, a multiple of 32 above 0; key is that of top.
+// digitsStepsAVX512 is Digits for n elements, a multiple of 64 above 0; key is that of top.
 //
 //go:noescape
 func digitsStepsAVX512(d *uint32, x *float32, n int, key int32, shift uint32, last uint32)

@@ -1205,9 +1205,23 @@ turn:
 	VPSRLVD    Z1, Z5, Z5
 	VPMINUD    Z2, Z5, Z5
 	VMOVDQU32  Z5, 64(AX)
-	ADDQ       $+128, CX
-	ADDQ       $+128, AX
-	SUBQ       $+32, DX
+	VADDPS     128(CX), Z3, Z5
+	VPSRAD     $0x1f, Z5, Z6
+	VPTERNLOGD $0x78, Z4, Z6, Z5
+	VPSUBD     Z5, Z0, Z5
+	VPSRLVD    Z1, Z5, Z5
+	VPMINUD    Z2, Z5, Z5
+	VMOVDQU32  Z5, 128(AX)
+	VADDPS     192(CX), Z3, Z5
+	VPSRAD     $0x1f, Z5, Z6
+	VPTERNLOGD $0x78, Z4, Z6, Z5
+	VPSUBD     Z5, Z0, Z5
+	VPSRLVD    Z1, Z5, Z5
+	VPMINUD    Z2, Z5, Z5
+	VMOVDQU32  Z5, 192(AX)
+	ADDQ       $+256, CX
+	ADDQ       $+256, AX
+	SUBQ       $+64, DX
 	JNZ        turn
 	VZEROUPPER
 	RET

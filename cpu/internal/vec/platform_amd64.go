@@ -14,6 +14,10 @@ import (
 //go:generate sh -c "cd ../../_asm && go run . -variant avx512 -pkg vec -out ../internal/vec/avx512_amd64.s -stubs ../internal/vec/avx512_amd64.go"
 //go:generate sh -c "sha256sum ../../_asm/*.go ../../_asm/go.mod ../../_asm/go.sum avx*_amd64.go avx*_amd64.s > amd64.sha256"
 
+// What is left at the end of a slice and does not fill a turn of an assembly
+// loop: where an element may be written twice, the last turn reaches back; sums
+// of weights take a padded vector; the rest is plain Go.
+
 // avx2 is for 256-bit vectors, with the conversion of 16-bit floats (F16C).
 var avx2 = Funcs{
 	Name: "avx2",
@@ -31,18 +35,28 @@ var avx2 = Funcs{
 	ConvertF16: func(dst []float32, x []uint16) {
 		n := len(x) &^ 31
 		if n > 0 {
-			_ = dst[:n]
+			_ = dst[:len(x)]
 			convertF16StepsAVX2(&dst[0], &x[0], n)
+			if n < len(x) {
+				n = len(x) - 32
+				convertF16StepsAVX2(&dst[n], &x[n], 32)
+			}
+			return
 		}
-		convertF16Generic(dst[n:], x[n:])
+		convertF16Generic(dst, x)
 	},
 	ConvertBF16: func(dst []float32, x []uint16) {
 		n := len(x) &^ 31
 		if n > 0 {
-			_ = dst[:n]
+			_ = dst[:len(x)]
 			convertBF16StepsAVX2(&dst[0], &x[0], n)
+			if n < len(x) {
+				n = len(x) - 32
+				convertBF16StepsAVX2(&dst[n], &x[n], 32)
+			}
+			return
 		}
-		convertBF16Generic(dst[n:], x[n:])
+		convertBF16Generic(dst, x)
 	},
 	CountGE: func(x []float32, lo float32) int {
 		n, count := len(x)&^31, 0
@@ -91,25 +105,33 @@ var avx2 = Funcs{
 	Weigh: func(y []float32, w []uint64, x []float32, m, c float32) {
 		n := len(x) &^ 7
 		if n > 0 {
-			_, _ = y[:n], w[:n]
+			_, _ = y[:len(x)], w[:len(x)]
 			weighStepsAVX2(&y[0], &w[0], &x[0], n, -m, c)
+			if n < len(x) {
+				n = len(x) - 8
+				weighStepsAVX2(&y[n], &w[n], &x[n], 8, -m, c)
+			}
+			return
 		}
-		if n < len(x) {
-			rest := padded8(x[n:])
-			var restY [8]float32
-			var restW [8]uint64
-			weighStepsAVX2(&restY[0], &restW[0], &rest[0], 8, -m, c)
-			copy(y[n:len(x)], restY[:])
-			copy(w[n:len(x)], restW[:])
-		}
+		rest := padded8(x)
+		var restY [8]float32
+		var restW [8]uint64
+		weighStepsAVX2(&restY[0], &restW[0], &rest[0], 8, -m, c)
+		copy(y[:len(x)], restY[:])
+		copy(w[:len(x)], restW[:])
 	},
 	Digits: func(d []uint32, x []float32, top float32, shift, last uint32) {
-		n := len(x) &^ 15
+		n := len(x) &^ 31
 		if n > 0 {
-			_ = d[:n]
+			_ = d[:len(x)]
 			digitsStepsAVX2(&d[0], &x[0], n, Key(top), shift, last)
+			if n < len(x) {
+				n = len(x) - 32
+				digitsStepsAVX2(&d[n], &x[n], 32, Key(top), shift, last)
+			}
+			return
 		}
-		digitsGeneric(d[n:], x[n:], top, shift, last)
+		digitsGeneric(d, x, top, shift, last)
 	},
 }
 
@@ -131,18 +153,28 @@ var avx512 = Funcs{
 	ConvertF16: func(dst []float32, x []uint16) {
 		n := len(x) &^ 63
 		if n > 0 {
-			_ = dst[:n]
+			_ = dst[:len(x)]
 			convertF16StepsAVX512(&dst[0], &x[0], n)
+			if n < len(x) {
+				n = len(x) - 64
+				convertF16StepsAVX512(&dst[n], &x[n], 64)
+			}
+			return
 		}
-		convertF16Generic(dst[n:], x[n:])
+		convertF16Generic(dst, x)
 	},
 	ConvertBF16: func(dst []float32, x []uint16) {
 		n := len(x) &^ 63
 		if n > 0 {
-			_ = dst[:n]
+			_ = dst[:len(x)]
 			convertBF16StepsAVX512(&dst[0], &x[0], n)
+			if n < len(x) {
+				n = len(x) - 64
+				convertBF16StepsAVX512(&dst[n], &x[n], 64)
+			}
+			return
 		}
-		convertBF16Generic(dst[n:], x[n:])
+		convertBF16Generic(dst, x)
 	},
 	CountGE: func(x []float32, lo float32) int {
 		n, count := len(x)&^63, 0
@@ -191,25 +223,33 @@ var avx512 = Funcs{
 	Weigh: func(y []float32, w []uint64, x []float32, m, c float32) {
 		n := len(x) &^ 15
 		if n > 0 {
-			_, _ = y[:n], w[:n]
+			_, _ = y[:len(x)], w[:len(x)]
 			weighStepsAVX512(&y[0], &w[0], &x[0], n, -m, c)
+			if n < len(x) {
+				n = len(x) - 16
+				weighStepsAVX512(&y[n], &w[n], &x[n], 16, -m, c)
+			}
+			return
 		}
-		if n < len(x) {
-			rest := padded16(x[n:])
-			var restY [16]float32
-			var restW [16]uint64
-			weighStepsAVX512(&restY[0], &restW[0], &rest[0], 16, -m, c)
-			copy(y[n:len(x)], restY[:])
-			copy(w[n:len(x)], restW[:])
-		}
+		rest := padded16(x)
+		var restY [16]float32
+		var restW [16]uint64
+		weighStepsAVX512(&restY[0], &restW[0], &rest[0], 16, -m, c)
+		copy(y[:len(x)], restY[:])
+		copy(w[:len(x)], restW[:])
 	},
 	Digits: func(d []uint32, x []float32, top float32, shift, last uint32) {
-		n := len(x) &^ 31
+		n := len(x) &^ 63
 		if n > 0 {
-			_ = d[:n]
+			_ = d[:len(x)]
 			digitsStepsAVX512(&d[0], &x[0], n, Key(top), shift, last)
+			if n < len(x) {
+				n = len(x) - 64
+				digitsStepsAVX512(&d[n], &x[n], 64, Key(top), shift, last)
+			}
+			return
 		}
-		digitsGeneric(d[n:], x[n:], top, shift, last)
+		digitsGeneric(d, x, top, shift, last)
 	},
 }
 
@@ -278,8 +318,8 @@ func readMaxAVX512(x []float32) float32 {
 }
 
 // padded8 and padded16 return a vector of scores that starts with x; the
-// others weigh nothing. The weights are the functions for which the ends are
-// worth a vector: in plain Go one takes longer than eight or sixteen here.
+// others weigh nothing. Plain Go takes longer for one weight than the vector
+// functions for one of these.
 
 func padded8(x []float32) (v [8]float32) {
 	for i := copy(v[:], x); i < len(v); i++ {
