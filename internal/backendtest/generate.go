@@ -355,6 +355,16 @@ var kinds = []kind{
 		}
 		sprinkle(r, x, pick(r, 4, 40, 1<<30), func() float32 { return pick(r, 0, negZ, 1e-45, 3e-45) })
 	}},
+	{"keys around zero", func(r rng, x []float32) { // -0 and +0 are one of them
+		span := pick[int32](r, 3, 300, 2047, 4095, 1<<14-1, 1<<20-1)
+		for i := range x {
+			k := r.Int32N(2*span+1) - span
+			x[i] = math.Float32frombits(uint32(k))
+			if k < 0 {
+				x[i] = math.Float32frombits(uint32(-k) | 1<<31)
+			}
+		}
+	}},
 	each("subnormal", func(r rng) float32 { return math.Float32frombits(r.Uint32() & 0x807fffff) }),
 	each("bits", func(r rng) float32 { return math.Float32frombits(r.Uint32()) }),
 	each("finite bits", func(r rng) float32 {

@@ -38,6 +38,9 @@ func makeRequest(r rng, logits []float32) tokendraw.Request {
 			0x1p-37, 0x1p-40, 0x1.000002p-40, 9e-13, 1e-20, math.SmallestNonzeroFloat32, float32(math.Exp(-5*r.ExpFloat64())))
 	}
 	req.FilterOrder = tokendraw.FilterOrder(r.IntN(2))
+	if r.chance(4) {
+		deep(r, &req, logits)
+	}
 
 	top := bestIDs(logits)
 	id := func() int32 {
@@ -62,6 +65,33 @@ func makeRequest(r rng, logits []float32) tokendraw.Request {
 		bitmask(r, &req, vocab, id)
 	}
 	return req
+}
+
+// deep gives a request parameters that keep much of the row: a temperature
+// as wide as its scores, and filters that cut far down or hardly at all.
+func deep(r rng, req *tokendraw.Request, logits []float32) {
+	lo, hi := float32(math.MaxFloat32), float32(-math.MaxFloat32)
+	for _, x := range logits {
+		if x >= -math.MaxFloat32 && x <= math.MaxFloat32 { // neither NaN nor infinite
+			lo, hi = min(lo, x), max(hi, x)
+		}
+	}
+	if lo < hi {
+		// Not as float32, in which the difference may be infinite.
+		spread := (float64(hi) - float64(lo)) * pick(r, 10, 1, 0.3, 0.1, 0.03)
+		req.Temperature = float32(min(max(spread, 1e-45), math.MaxFloat32))
+	}
+	vocab := len(logits)
+	if r.chance(2) {
+		req.TopK = pick(r, vocab-1, vocab-2, vocab, vocab-vocab/8, vocab/2)
+		req.TopK = max(req.TopK, -1)
+	}
+	if r.chance(2) {
+		req.TopP = pick[float32](r, 0.5, 0.9, 0.99, 0.9999)
+	}
+	if r.chance(2) {
+		req.MinP = pick[float32](r, 0.5, 0.1, 0.01, 1e-6, 1e-11)
+	}
 }
 
 // bestIDs returns the ids of some of the highest logits.
