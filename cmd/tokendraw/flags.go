@@ -198,13 +198,13 @@ func whole(text string) (string, error) {
 	return text, nil
 }
 
-// numbers parses a list of integers of at least lo, for sizes.
-func numbers(text string, lo int) ([]int, error) {
+// numbers parses a list of integers in [lo, hi], for sizes.
+func numbers(text string, lo, hi int) ([]int, error) {
 	var list []int
 	for item := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(item))
-		if err != nil || n < lo {
-			return nil, fmt.Errorf("want integers of at least %d", lo)
+		if err != nil || n < lo || n > hi {
+			return nil, fmt.Errorf("want integers in [%d, %d]", lo, hi)
 		}
 		list = append(list, n)
 	}
