@@ -1,19 +1,18 @@
-"""The launches of one step: scan, mass, head, and for what is left hist and settle.
+"""The launches of one step: scan, mass, head, and for what is left long, collect
+and settle (wide.py).
 
 Each works on all rows and leaves at once where a row does not need it.
 
-scan    reads every logit once. Keeps the maxima of groups of tokens. Programs of
-        a greedy row meet by a ticket: the last to arrive writes the result, and
-        nobody waits.
-mass    reads a row again and adds up its weights, exactly. Only for rows that
-        need the mass of all their candidates.
-head    draws from the first tokens of the order, if these decide.
-hist, settle (wide.py) draw from the other rows: flat nuclei, plateaus, a large
-        top_k.
+scan  reads every logit once. Keeps the maxima of groups of tokens. Programs of a
+      greedy row meet by a ticket: the last to arrive writes the result, and
+      nobody waits.
+mass  reads a row again and adds up its weights, exactly. Only for rows that need
+      the mass of all their candidates.
+head  draws from the first tokens of the order, if few of these decide.
 
-Scratch of a row: the group maxima, partial results of its tiles, two lists of
-HEAD entries, a ticket. Tickets are 0 before and after a step; nothing else need
-be cleared.
+Scratch of a row: the group maxima, partial results of its tiles, lists of
+tokens, a ticket. Tickets are 0 before and after a step; nothing else need be
+cleared.
 """
 
 import triton
@@ -236,7 +235,7 @@ def head_kernel(
     seed_ptr, step_ptr, row_step_ptr, u_ptr,
     bias_ptr, bias_stride, bitmask_ptr, bitmask_stride, counts_ptr, counts_stride,
     repetition_ptr, frequency_ptr, presence_ptr,
-    group_ptr, tile_max_ptr, tile_nan_ptr, tile_mass_ptr, tile_count_ptr, hot_ptr, list_ptr,
+    group_ptr, tile_max_ptr, tile_nan_ptr, tile_mass_ptr, tile_count_ptr, hot_ptr, list_ptr, cut_ptr,
     token_ptr, status_ptr, kept_ptr, logprob_ptr, open_ptr,
     TILES: tl.constexpr, TILES_P2: tl.constexpr, GROUPS: tl.constexpr,
     R: tl.constexpr, THREADS: tl.constexpr, E: tl.constexpr,
@@ -274,7 +273,7 @@ def head_kernel(
         i = tl.arange(0, GROUPS)
         g = tl.load(group_ptr + row * TILES * THREADS + i, mask=i < TILES * THREADS, other=-float("inf"))
         u = draw_u(row, slot, seed_ptr, step_ptr, row_step_ptr, u_ptr, HAS_ROW_STEP, HAS_U)
-        done, token, weight, kept, mass = select(
+        done, token, weight, kept, mass, n, cut = select(
             key_of(only_infinite(g, infinite)), m, scale_of(temperature), infinite,
             top_k, top_p, min_p, filter_order, total, n_candidates, u,
             row, slot, logits_ptr, row_stride, n_vocab,
@@ -288,5 +287,8 @@ def head_kernel(
                 token_ptr, status_ptr, kept_ptr, logprob_ptr, open_ptr, step_ptr, ADVANCE,
             )  # fmt: skip
         else:
+            # The launches of wide.py go on, with the list gathered last.
+            tl.store(cut_ptr + row * 2, n)
+            tl.store(cut_ptr + row * 2 + 1, cut)
             tl.store(status_ptr + row, status)
             tl.store(open_ptr + row, 1)

@@ -24,7 +24,9 @@ from .common import (
 )
 
 # The most tokens that are ranked by comparing all with all.
-HEAD = tl.constexpr(1024)
+RANKED = tl.constexpr(128)
+# The most tokens of a list, and the most groups they are gathered from.
+HEAD = tl.constexpr(4096)
 # A packed candidate is its key and, in the lower half, INT32_MAX minus its id:
 # of two, the larger comes first in the order of SPEC.md, section 4.
 NO_CANDIDATE_KEY = tl.constexpr(-9223372036854775808)
@@ -129,34 +131,32 @@ def gather(
 @triton.jit
 def ranks(list_ptr, n, m, c, CAP: tl.constexpr, J: tl.constexpr):
     """For the n <= CAP packed candidates: id, y, weight, rank and the mass before
-    each. Lanes from n on have rank CAP and weight 0. J candidates are compared
-    with all at a time."""
+    each. Lanes from n on have rank CAP and weight 0. J are compared with all at a
+    time, which bounds the registers."""
     i = tl.arange(0, CAP)
     mine = tl.load(list_ptr + i, mask=i < n, other=NO_CANDIDATE_KEY)
     y = tl.where(i < n, weigh(from_key((mine >> 32).to(tl.int32)), m, c), 0.0)
     w = units(y)
     # Rank and mass in one sum: ranks need 11 bits, masses 46.
-    if J == CAP:
-        other = tl.load(list_ptr + i, mask=i < n, other=NO_CANDIDATE_KEY)
-        add = tl.where(i < n, (w << 11) | 1, 0)
-        ahead = tl.sum(tl.where(other[None, :] > mine[:, None], add[None, :], 0), axis=1)
-    else:
-        ahead = tl.zeros([CAP], tl.int64)
-        for j0 in range(0, n, J):
-            j = j0 + tl.arange(0, J)
-            other = tl.load(list_ptr + j, mask=j < n, other=NO_CANDIDATE_KEY)
-            wj = units(weigh(from_key((other >> 32).to(tl.int32)), m, c))
-            add = tl.where(j < n, (wj << 11) | 1, 0)
-            ahead += tl.sum(tl.where(other[None, :] > mine[:, None], add[None, :], 0), axis=1)
+    ahead = tl.zeros([CAP], tl.int64)
+    for j0 in tl.static_range(0, CAP, J):
+        j = j0 + tl.arange(0, J)
+        other = tl.load(list_ptr + j, mask=j < n, other=NO_CANDIDATE_KEY)
+        wj = units(weigh(from_key((other >> 32).to(tl.int32)), m, c))
+        add = tl.where(j < n, (wj << 11) | 1, 0)
+        ahead += tl.sum(tl.where(other[None, :] > mine[:, None], add[None, :], 0), axis=1)
     rank = tl.where(i < n, (ahead & 2047).to(tl.int32), CAP)
-    ids = (mine & 0x7FFFFFFF).to(tl.int32) ^ 0x7FFFFFFF
-    return ids, y, w, rank, ahead >> 11
+    return id_of(mine), y, w, rank, ahead >> 11
+
+
+@triton.jit
+def id_of(packed):
+    return (packed & 0x7FFFFFFF).to(tl.int32) ^ 0x7FFFFFFF
 
 
 @triton.jit
 def decide(
-    list_ptr, n, m, c, top_k, top_p, min_p, first, total, n_candidates, u, bounded,
-    CAP: tl.constexpr, J: tl.constexpr,
+    list_ptr, n, m, c, top_k, top_p, min_p, first, total, n_candidates, u, bounded, CAP: tl.constexpr,
 ):  # fmt: skip
     """Filters and draw, SPEC.md sections 5 and 6, on the n gathered candidates.
 
@@ -164,9 +164,9 @@ def decide(
     the first top_k instead of total. Returns whether the list decides, and then
     id, weight, kept, mass.
     """
-    ids, y, w, rank, before = ranks(list_ptr, n, m, c, CAP, J)
+    ids, y, w, rank, before = ranks(list_ptr, n, m, c, CAP, 64)
     in_k = rank < tl.where(top_k > 0, tl.minimum(top_k, n), n)
-    limit = tl.sum(in_k.to(tl.int32), axis=0)
+    limit = tl.minimum(tl.where(top_k > 0, top_k, n), n)
     if min_p > 0:
         n_m = tl.sum(((rank < CAP) & (y >= min_p)).to(tl.int32), axis=0)
         limit = tl.maximum(1, tl.minimum(limit, n_m))
@@ -194,6 +194,142 @@ def decide(
 
 
 @triton.jit
+def locate(packed, w, n, before_n, before_mass, by_count, goal, short_ptr, m, c):
+    """The first place of the order at which the count, or the mass, reaches goal,
+    among listed candidates that follow before_n others of mass before_mass.
+
+    packed and w are the list and its weights in registers, n its length. The goal,
+    an int64, lies above what is before and within what is listed. Returns how many
+    tokens come up to the place, their mass, the token there and its weight.
+    short_ptr is scratch for RANKED entries.
+    """
+    listed = packed != NO_CANDIDATE_KEY
+    key = (packed >> 32).to(tl.int32)
+    low = tl.min(tl.where(listed, key, INT32_MAX), axis=0).to(tl.int64)
+    high = tl.max(tl.where(listed, key, -2147483648), axis=0).to(tl.int64)
+    place = before_n
+    mass = before_mass
+    inside = n
+    i = 0
+    while (inside > RANKED) & (low < high):
+        mid = low + (high - low + 1) // 2
+        if i < 12:
+            a = from_key(low.to(tl.int32))
+            v = key_of(a + (from_key(high.to(tl.int32)) - a) * 0.5 + 0.0).to(tl.int64)
+            mid = tl.where((v > low) & (v <= high), v, mid)
+        upper = listed & (key >= mid.to(tl.int32)) & (key <= high.to(tl.int32))
+        # Mass and number in one sum. It fits: of at most 8192 tokens one, at low,
+        # is not in it, so it stays below 2^63.
+        sums = tl.sum(tl.where(upper, (w << 14) | 1, 0), axis=0)
+        upper_n = (sums & 16383).to(tl.int32)
+        upper_mass = sums >> 14
+        reached = tl.where(by_count, (place + upper_n).to(tl.int64), mass + upper_mass) >= goal
+        inside = tl.where(reached, upper_n, inside - upper_n)
+        place = tl.where(reached, place, place + upper_n)
+        mass = tl.where(reached, mass, mass + upper_mass)
+        low = tl.where(reached, mid, low)
+        high = tl.where(reached, high, mid - 1)
+        i += 1
+
+    take = listed & (key >= low.to(tl.int32)) & (key <= high.to(tl.int32))
+    if inside <= RANKED:
+        at = tl.cumsum(take.to(tl.int32), axis=0) - 1
+        tl.debug_barrier()
+        tl.store(short_ptr + at, packed, mask=take)
+        tl.debug_barrier()
+        ids, _, ws, rank, before = ranks(short_ptr, inside, m, c, RANKED, 64)
+        here = tl.where(by_count, (place + rank + 1).to(tl.int64), mass + before + ws)
+        first = tl.min(tl.where((rank < RANKED) & (here >= goal), rank, RANKED), axis=0)
+        hit = rank == first
+        token = tl.max(tl.where(hit, ids, -1), axis=0)
+        weight = tl.sum(tl.where(hit, ws, 0), axis=0)
+        mass += tl.sum(tl.where(hit, before + ws, 0), axis=0)
+        place += first + 1
+    else:
+        # One score: the place follows by division, the token by halving ids.
+        weight = units(weigh(from_key(low.to(tl.int32)), m, c))
+        more = (goal - place).to(tl.int32)
+        if by_count == 0:
+            more = ((goal - mass + weight - 1) // tl.maximum(weight, 1)).to(tl.int32)
+        all_ids = id_of(packed)
+        least = tl.full([], 0, tl.int32)
+        most = tl.full([], 2097151, tl.int32)
+        while least < most:
+            half = (least + most) // 2
+            enough = tl.sum((take & (all_ids <= half)).to(tl.int32), axis=0) >= more
+            most = tl.where(enough, half, most)
+            least = tl.where(enough, least, half + 1)
+        token = least
+        place += more
+        mass += more.to(tl.int64) * weight
+    return place, mass, token, weight
+
+
+@triton.jit
+def decide_long(
+    list_ptr, short_ptr, n, m, c, top_k, top_p, min_p, first, total, n_candidates, u, bounded, CAP: tl.constexpr,
+):  # fmt: skip
+    """decide for lists too long to compare all with all."""
+    i = tl.arange(0, CAP)
+    packed = tl.load(list_ptr + i, mask=i < n, other=NO_CANDIDATE_KEY)
+    y = tl.where(i < n, weigh(from_key((packed >> 32).to(tl.int32)), m, c), 0.0)
+    w = units(y)
+    listed = tl.sum(w, axis=0)
+    limit = tl.minimum(tl.where(top_k > 0, top_k, n), n)
+    if min_p > 0:
+        limit = tl.maximum(1, tl.minimum(limit, tl.sum(((i < n) & (y >= min_p)).to(tl.int32), axis=0)))
+    kept = tl.where(bounded, limit, n_candidates)
+    mass = tl.where(bounded, listed, total)
+    base = total
+    reached = bounded | (top_p >= 1.0)
+    token = tl.full([], -1, tl.int32)
+    weight = tl.full([], 0, tl.int64)
+
+    # Up to four questions: top_p's base, its end, the end of a shorter prefix,
+    # and the token.
+    stage = 0
+    while stage < 4:
+        ask = stage > 4  # false
+        by_count = ask
+        goal = tl.full([], 1, tl.int64)
+        if stage == 0:
+            # The mass of the first top_k, where the list has more.
+            ask = first & (top_k < n)
+            base = tl.where(first, listed, base)
+            by_count = stage == 0
+            goal = top_k.to(tl.int64)
+        elif stage == 1:
+            goal = tl.maximum(share(top_p, base), 1)
+            ask = (top_p < 1.0) & (goal <= listed)
+        elif stage == 2:
+            # kept and mass are the nucleus, if there is one, else the list.
+            ask = bounded & (limit < tl.where((top_p < 1.0) & reached, kept, n))
+            by_count = stage == 2
+            goal = limit.to(tl.int64)
+        else:
+            goal = tl.umulhi(u, mass.to(tl.uint64)).to(tl.int64) + 1
+            ask = reached & (goal <= listed)
+        if ask:
+            place, upto, found, weighs = locate(
+                packed, w, n, 0, tl.full([], 0, tl.int64), by_count, goal, short_ptr, m, c
+            )
+            if stage == 0:
+                base = upto
+            elif stage == 3:
+                token = found
+                weight = weighs
+            else:
+                kept = place
+                mass = upto
+                reached = reached | True
+        elif stage == 1:
+            # The list does not reach top_p: it is kept whole, if bounded.
+            kept = tl.where(bounded, n, kept)
+        stage += 1
+    return reached & (token >= 0), token, weight, kept, mass
+
+
+@triton.jit
 def select(
     gk, m, c, infinite, top_k, top_p, min_p, filter_order, total, n_candidates, u,
     row, slot, logits_ptr, row_stride, n_vocab,
@@ -202,8 +338,9 @@ def select(
     GROUPS: tl.constexpr, R: tl.constexpr, THREADS: tl.constexpr, E: tl.constexpr,
     HAS_BIAS: tl.constexpr, HAS_BITMASK: tl.constexpr, HAS_COUNTS: tl.constexpr,
 ):  # fmt: skip
-    """Draws from the head of the row if that decides. Returns done, token,
-    weight, kept, mass. gk are the keys of the row's group maxima."""
+    """Draws from the head of the row if few tokens decide. Returns done, token,
+    weight, kept, mass; and of the list that was gathered last its length and the
+    key that its tokens reach. gk are the keys of the row's group maxima."""
     top = key_of(m)
     k_on = top_k > 0
     p_on = top_p < 1.0
@@ -215,19 +352,21 @@ def select(
     weight = tl.full([], 0, tl.int64)
     kept = tl.full([], 0, tl.int32)
     mass = tl.full([], 0, tl.int64)
+    n = tl.full([], HEAD + 1, tl.int32)
+    cut = tl.full([], KEY_MIN, tl.int32)
 
     # Without a bound a mass is to be reached: try few tokens first, then many.
-    k = tl.where(k_on, top_k, 96)
-    tries = tl.where((top_k > HEAD) & ((min_p == 0) | first), 2, 0)
+    k = tl.where(k_on, top_k, 48)
+    tries = tl.where((top_k > HEAD // 2) & ((min_p == 0) | first), 2, 0)
     while tries < 2:
-        cut = tl.full([], KEY_MIN, tl.int32)
-        if (k_on == 0) | (top_k <= HEAD):
+        cut = KEY_MIN + tl.zeros([], tl.int32)
+        if (k_on == 0) | (top_k <= HEAD // 2):
             cut = threshold(gk, k, top)
         if (min_p > 0) & (first == 0):
             below, above = min_p_keys(m, c, min_p, top)
             # Next to min_p weights need not fall with the score, to the last
             # bit, so all tokens there are looked at, or none.
-            cut = tl.where(k_on & (top_k <= HEAD) & (cut > above), cut, below)
+            cut = tl.where(k_on & (top_k <= HEAD // 2) & (cut > above), cut, below)
         n = gather(
             gk, cut, infinite, row, slot, logits_ptr, row_stride, n_vocab,
             bias_ptr, bias_stride, bitmask_ptr, bitmask_stride, counts_ptr, counts_stride,
@@ -236,16 +375,12 @@ def select(
         )  # fmt: skip
         if n <= 64:
             done, token, weight, kept, mass = decide(
-                list_ptr, n, m, c, top_k, top_p, min_p, first, total, n_candidates, u, bounded, 64, 64
+                list_ptr, n, m, c, top_k, top_p, min_p, first, total, n_candidates, u, bounded, 64
             )
-        elif n <= 128:
+        elif n <= RANKED:
             done, token, weight, kept, mass = decide(
-                list_ptr, n, m, c, top_k, top_p, min_p, first, total, n_candidates, u, bounded, 128, 32
-            )
-        elif n <= HEAD:
-            done, token, weight, kept, mass = decide(
-                list_ptr, n, m, c, top_k, top_p, min_p, first, total, n_candidates, u, bounded, HEAD, 8
+                list_ptr, n, m, c, top_k, top_p, min_p, first, total, n_candidates, u, bounded, RANKED
             )
         tries = tl.where(done | bounded | (n > HEAD), 2, tries + 1)
-        k = 640
-    return done, token, weight, kept, mass
+        k = 1024
+    return done, token, weight, kept, mass, n, cut
