@@ -59,7 +59,8 @@ func Bars(f *File, variant string) []Bar {
 	for _, s := range []string{greedy, topKP, topP, plain} {
 		b.twoCores(s)
 	}
-	b.pureGo()
+	b.pureGo(LlamaCPPChain)
+	b.pureGo(LlamaCPP)
 	return b.list
 }
 
@@ -119,17 +120,35 @@ func (b *bars) twoCores(setting string) {
 		"at least 1.6", got, got >= 1.6)
 }
 
-// pureGo: plain Go against llama.cpp's chain, on every case; the worst counts.
-func (b *bars) pureGo() {
+// pureGo: plain Go against llama.cpp, on every case; the worst counts.
+func (b *bars) pureGo(other string) {
 	worst, where := math.NaN(), "no llama.cpp in the data"
-	for _, l := range b.file.Lines {
-		if l.Sampler != LlamaCPPChain {
-			continue
-		}
-		r := b.ratio(l.Case(), LlamaCPPChain, 1, "generic", 1)
-		if math.IsNaN(worst) || r < worst {
-			worst, where = r, fmt.Sprintf("worst at %s rows, V = %d, %s", l.Rows, l.Vocab, l.Setting)
+	for _, s := range Slower(b.file, "generic", other, math.Inf(1)) {
+		if math.IsNaN(worst) || s.Ratio < worst {
+			worst, where = s.Ratio, fmt.Sprintf("worst at %s rows, V = %d, %s", s.Rows, s.Vocab, s.Setting)
 		}
 	}
-	b.add("plain Go: speed of llama.cpp's chain ("+where+")", "at least 1", worst, worst >= 1)
+	b.add("plain Go: speed of "+other+" ("+where+")", "at least 1", worst, worst >= 1)
+}
+
+// Speed is how many times as fast as another a sampler is on a case.
+type Speed struct {
+	Case
+	Ratio float64
+}
+
+// Slower returns the cases on which a sampler is less than limit times as fast
+// as another, of those that have both.
+func Slower(f *File, sampler, other string, limit float64) []Speed {
+	var list []Speed
+	for i := range f.Lines {
+		l := &f.Lines[i]
+		if l.Sampler != other || l.Workers != 1 {
+			continue
+		}
+		if ours := f.Find(l.Case(), sampler, 1); ours != nil && l.Median/ours.Median < limit {
+			list = append(list, Speed{l.Case(), l.Median / ours.Median})
+		}
+	}
+	return list
 }

@@ -167,6 +167,12 @@ func Bars(f *record.File) string {
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "\n%d of %d bars met, %d without data.\n", met, len(bars), len(bars)-known)
+	for _, sampler := range []string{"generic", record.Variant} {
+		for _, s := range record.Slower(f, sampler, record.LlamaCPPChain, 1) {
+			fmt.Fprintf(&b, "%s has %.2f of the speed of llama.cpp's chain: %s rows, V = %d, %s.\n",
+				title(sampler), s.Ratio, s.Rows, s.Vocab, s.Setting)
+		}
+	}
 	return b.String()
 }
 
