@@ -16,7 +16,9 @@ if [ ! -x llamacpp/chain ] && ! llamacpp/build.sh "${LLAMA_PYTHON:-python3}"; th
 fi
 mkdir -p data
 go run ./cmd/cpu "$@"
-go run ./cmd/plot
-if grep -q '<!-- bench:cpu:begin -->' ../README.md; then
-    go run ./cmd/tables
+if compgen -G 'data/cpu-*.json' >/dev/null; then
+    go run ./cmd/plot
+    if grep -q '<!-- bench:cpu:begin -->' ../README.md; then
+        go run ./cmd/tables
+    fi
 fi

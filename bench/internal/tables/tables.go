@@ -132,7 +132,8 @@ func batches(f *record.File) string {
 }
 
 // Bars returns the table of the project's bars, with the fastest variant's
-// result beside that of the variant that they are for.
+// result beside that of the variant that they are for. Those without data are
+// only counted.
 func Bars(f *record.File) string {
 	var b strings.Builder
 	bars := record.Bars(f, record.Variant)
@@ -149,16 +150,14 @@ func Bars(f *record.File) string {
 	b.WriteString("\n")
 	met, known := 0, 0
 	for i, bar := range bars {
+		if math.IsNaN(bar.Got) {
+			continue
+		}
+		known++
 		verdict := "not met"
-		switch {
-		case math.IsNaN(bar.Got):
-			verdict = "no data"
-		case bar.OK:
+		if bar.OK {
 			verdict = "met"
 			met++
-		}
-		if !math.IsNaN(bar.Got) {
-			known++
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |", bar.What, bar.Want, ratio(bar.Got), verdict)
 		if fastest != nil {

@@ -83,7 +83,7 @@ func TestBars(t *testing.T) {
 		"| captured rows, V = 128256, greedy: 64 rows on two cores, speed of one | at least 1.6 | 1.28 | not met | 2.00 |\n",
 		"| plain Go: speed of llama.cpp chain (worst at captured rows, V = 128256, greedy) | at least 1 | 0.80 | not met | 0.80 |\n",
 		"plain Go has 0.80 of the speed of llama.cpp's chain: captured rows, V = 128256, p .95.\n",
-		"| captured rows, V = 32000, k 1000, p .95, k first: time of one read | at most 8 | - | no data | - |\n",
+		" without data.\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %q:\n%s", want, got)
