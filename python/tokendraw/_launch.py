@@ -21,11 +21,12 @@ KERNELS = {
     "scan": sample.scan_kernel,
     "mass": sample.mass_kernel,
     "head": sample.head_kernel,
+    "long": wide.long_kernel,
     "collect": wide.collect_kernel,
     "settle": wide.settle_kernel,
 }
 # Warps of a program. The scan's fix what a group is.
-WARPS = {"scan": 4, "mass": 4, "head": 8, "collect": 4, "settle": 8}
+WARPS = {"scan": 4, "mass": 4, "head": 8, "long": 8, "collect": 4, "settle": 8}
 # Kernels of one program a tile; the others have one a row.
 TILED = ("scan", "mass", "collect")
 
@@ -68,7 +69,7 @@ class Launches(NamedTuple):
     """What is launched after scan. A row that needs one that is left out gets no result."""
 
     mass: bool = True
-    head: bool = True  # and with it collect and settle
+    head: bool = True  # and with it those after it
 
 
 ALL = Launches()
@@ -141,7 +142,8 @@ def scratch_shapes(rows: int, tile: Tile) -> dict[str, tuple[int, str, bool]]:
         "tile_count": (tiles, "int32", False),
         "ticket": (rows, "int32", True),
         "hot": (rows * head, "int32", False),
-        "list": (rows * (head + ranked), "int64", False),
+        "list": (rows * head, "int64", False),
+        "cut": (rows * 2, "int32", False),
         "bracket": (rows * 4, "int32", False),
         "sums": (rows * wide.SUMS.value, "int64", False),
         "long": (rows * 2 * wide.LONG.value, "int64", False),
