@@ -70,6 +70,7 @@ class Device:
         self.np, self.torch, self.rows, self.plain = np, torch, rows, plain
         self.tokendraw, self.launcher = tokendraw, _launch
         self.args = args
+        _launch.WARPS.update((k, int(v)) for k, v in (w.split("=") for w in args.warps.split(",") if w))
         self.device = torch.device("cuda", torch.cuda.current_device())
         self.groups = [] if args.expect is None else rows.read(args.expect)
         if args.quick:
@@ -94,7 +95,7 @@ class Device:
         x.view(self.torch.uint8).random_(0, 256)
         return x
 
-    def draw(self, logits, p: dict, r: dict | None = None, *, rows=None, launches=None, advance=False, only=None):
+    def draw(self, logits, p: dict, r: dict | None = None, *, rows=None, launches=None, advance=False):
         """The four results, as NumPy arrays. p and r hold tensors under the names of
         sample's arguments. All memory is junk before, and must not be touched
         behind its end."""
@@ -120,7 +121,7 @@ class Device:
         L.launch(
             logits, logits.stride(0), rows, vocab, tile, L.Params(**p),
             L.Rows(r.get("row_slot"), r.get("row_step"), r.get("u")), scratch, L.Draws(*out),
-            L.ALL if launches is None else launches, advance=advance, only=only,
+            L.ALL if launches is None else launches, advance=advance,
         )  # fmt: skip
         torch.cuda.synchronize()
         for name, end, before in ends:
@@ -188,6 +189,8 @@ class Device:
     def variants(self) -> list[tuple]:
         """All that is compiled: group-like shape, row stride, offset of the first
         element, advance. One that is missing here is compiled when first met."""
+        if self.args.variants:
+            return [tuple(v) for v in json.loads(self.args.variants)]
         R = self.rows
         found = [(g.vocab, g.dtype, g.flags, g.vocab, 0, False) for g in self.groups]
         if not self.args.quick:
@@ -230,7 +233,7 @@ class Device:
         scratch = {k: full(n, self.dtype(d)) for k, (n, d, _) in L.scratch_shapes(1, tile).items()}
         out = L.Draws(full(1, i32), full(1, i32), full(1, i32), full(1, f32))
         L.launch(
-            base, stride, 1, vocab, tile, L.Params(**p), r, scratch, out, advance=advance, warmup=True, only=kernel
+            base, stride, 1, vocab, tile, L.Params(**p), r, scratch, out, advance=advance, warmup=True, only=(kernel,)
         )
 
     def compile_share(self, part: int, parts: int) -> list[str]:
@@ -907,6 +910,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=90, help="seconds for one result")
     parser.add_argument("--budget", type=float, default=540, help="seconds in all")
     parser.add_argument("--no-compile", action="store_true", help="compile when first met, in one process")
+    parser.add_argument("--warps", default="", help="warps of kernels, like head=4,settle=8")
+    parser.add_argument("--variants", help=argparse.SUPPRESS)
     parser.add_argument("--compile", help=argparse.SUPPRESS)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -923,7 +928,7 @@ def main() -> int:
         child(args)
         return 0
     start = time.time()
-    common = ["--seed", str(args.seed)]
+    common = ["--seed", str(args.seed), "--warps", args.warps]
     if args.expect:
         common += ["--expect", args.expect]
     if args.quick:

@@ -6,7 +6,7 @@ accepts can be launched, which is how the kernels run under Triton's interpreter
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 try:  # installed: the kernels are a part of this package
@@ -166,15 +166,13 @@ def launch(
     *,
     advance: bool = False,
     warmup: bool = False,
-    only: str | None = None,
-    warps: dict[str, int] | None = None,
+    only: Collection[str] | None = None,
 ) -> None:
     """Puts the kernels that draw `rows` > 0 tokens on the current stream.
 
     row_stride is in elements, s as scratch_shapes says. With advance, each drawn token adds 1 to its slot's
     step, and no slot may own two rows. warmup compiles without launching. only
-    names a single kernel to launch; what it reads must be there from before.
-    warps stands in for WARPS.
+    names the kernels to launch of those; what they read must be there from before.
     """
     none = s["ticket"]  # stands for a pointer that is never followed
 
@@ -227,12 +225,12 @@ def launch(
 
     for name, kernel in KERNELS.items():
         left_out = not launches.mass if name == "mass" else name != "scan" and not launches.head
-        if left_out or only not in (None, name):
+        if left_out or (only is not None and name not in only):
             continue
         args = [none if values[n] is None else values[n] for n in kernel.arg_names]
         programs = rows * tile.tiles if name in TILED else rows
         # A fused multiply-add would round once where the specification rounds twice.
-        options = {"num_warps": (warps or WARPS)[name], "enable_fp_fusion": False}
+        options = {"num_warps": WARPS[name], "enable_fp_fusion": False}
         if warmup:
             kernel.warmup(*args, grid=(programs,), **options)
         else:
