@@ -623,6 +623,9 @@ func TestMassOfLongRows(t *testing.T) {
 			0, -0.5, -1, -17.999999, -18, -18.5, -18.584963, // the last two: the low part is near -2^-19, 2^-19
 			-19, -19.000002, -19.5, -20, -36, -36.5, -37, -37.000004, -40, -inf,
 		} {
+			if v == &generic && e < -1 && e > -37 {
+				continue // it takes long, and adds up in float64
+			}
 			for i := range x {
 				x[i] = e
 			}
