@@ -456,7 +456,7 @@ func set[T any](dst, src *T) {
 // short returns JSON text for a message: in one line, printable, and cut after
 // 40 bytes.
 func short(raw []byte) string {
-	text, cut := string(raw), ""
+	text, cut := strings.TrimSpace(string(raw)), ""
 	if len(text) > 40 {
 		text, cut = text[:40], "..."
 	}

@@ -55,24 +55,34 @@ func openCUDA(string, int) (tokendraw.Sampler, error) {
 	return nil, fmt.Errorf("backend cuda: this program has no GPU code: %w", tokendraw.ErrNotAvailable)
 }
 
+// opened is a sampler that knows its backend's name.
+type opened struct {
+	tokendraw.Sampler
+	name string
+}
+
 // openBackend opens a backend by the value of -backend.
-func openBackend(name string, workers int) (tokendraw.Sampler, error) {
+func openBackend(name string, workers int) (*opened, error) {
 	if workers < 0 {
 		return nil, usagef("-workers must be at least 0, got %d", workers)
 	}
+	var err error // why auto found nothing, in the end
 	for _, b := range backends {
 		switch {
 		case name == "auto" && b.name == "oracle":
-			return nil, fmt.Errorf("no backend: %w", tokendraw.ErrNotAvailable)
-		case name == b.name || name == "auto":
-			s, err := b.open("", workers)
-			if name == "auto" && errors.Is(err, tokendraw.ErrNotAvailable) {
-				continue
-			}
-			return s, err
+			return nil, err
+		case name != "auto" && name != b.name:
+			continue
+		}
+		var s tokendraw.Sampler
+		if s, err = b.open("", workers); err == nil {
+			return &opened{s, b.name}, nil
+		}
+		if name == b.name || !errors.Is(err, tokendraw.ErrNotAvailable) {
+			return nil, err
 		}
 	}
-	return nil, unknownBackend(name)
+	return nil, unknownBackend(name, "auto")
 }
 
 // pickBackends returns the backends that a check or a measurement is about:
@@ -106,10 +116,18 @@ func unknownBackend(name string, more ...string) error {
 	return usagef("-backend must be one of %s, got %q", strings.Join(more, ", "), name)
 }
 
-// describe returns a sampler's name with its variant and workers.
-func describe(name string, s tokendraw.Sampler) string {
-	if c, ok := s.(*cpu.Sampler); ok {
-		return fmt.Sprintf("%s (%s, %s, %s)", name, c.Variant(), plural(c.Workers(), "worker"), runtime.GOARCH)
+// String returns the backend's name, with the variant and workers of the cpu.
+func (o *opened) String() string {
+	if c, ok := o.Sampler.(*cpu.Sampler); ok {
+		return fmt.Sprintf("%s (%s, %s, %s)", o.name, c.Variant(), plural(c.Workers(), "worker"), runtime.GOARCH)
 	}
-	return name
+	return o.name
+}
+
+// workers returns the most goroutines that work on a batch.
+func (o *opened) workers() int {
+	if c, ok := o.Sampler.(*cpu.Sampler); ok {
+		return c.Workers()
+	}
+	return 1
 }

@@ -168,16 +168,13 @@ const matrices = 4
 const atLeast = 2 * time.Millisecond
 
 // measure prints the numbers of one batch and vocabulary.
-func (b *bench) measure(sampler tokendraw.Sampler, rows, vocab int) error {
+func (b *bench) measure(sampler *opened, rows, vocab int) error {
 	var list [matrices]tokendraw.Batch
 	for i := range list {
 		list[i].Logits = b.logits(uint64(i), rows, vocab)
 	}
 	draws := make([]tokendraw.Draw, rows)
-	workers := runtime.GOMAXPROCS(0)
-	if x, ok := sampler.(interface{ Workers() int }); ok {
-		workers = x.Workers()
-	}
+	workers := sampler.workers()
 
 	// What takes turns: the reader and the settings. Each is called with a
 	// number that picks the matrix.
@@ -224,7 +221,7 @@ func (b *bench) measure(sampler tokendraw.Sampler, rows, vocab int) error {
 	for k := range turns {
 		ns := median(times[k])
 		b.print(&measurement{
-			Backend: describe(b.backend, sampler), Setting: names[k], DType: b.dtype, Batch: rows, Vocab: vocab, Rounds: b.rounds,
+			Backend: sampler.String(), Setting: names[k], DType: b.dtype, Batch: rows, Vocab: vocab, Rounds: b.rounds,
 			PerCall: digits(ns), PerRow: digits(ns / float64(rows)), PerLogit: digits(ns / float64(rows*vocab)),
 			Floor: digits(ns / floor), Go: runtime.Version(),
 		})
@@ -298,8 +295,8 @@ func digits(x float64) float64 {
 	return short
 }
 
-func (b *bench) heading(sampler tokendraw.Sampler) {
-	fmt.Fprintf(b.c.out, "%s, %s, median of %s\n\n", describe(b.backend, sampler), b.dtype, plural(b.rounds, "round"))
+func (b *bench) heading(sampler *opened) {
+	fmt.Fprintf(b.c.out, "%s, %s, median of %s\n\n", sampler, b.dtype, plural(b.rounds, "round"))
 	fmt.Fprintln(b.c.out, b.c.paint.dim("  vocab   batch  setting          time a call     a row  ns a logit  × reading once"))
 }
 
