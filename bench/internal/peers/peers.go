@@ -47,10 +47,14 @@ func New(name string, req *tokendraw.Request, vocab int) Peer {
 			return nil // the same
 		}
 		topP := req.TopP
-		if topP == 0 {
-			topP = 1
+		if topP == 1 {
+			topP = 0 // off
 		}
-		return &ollama{sample.NewSampler(req.Temperature, max(0, req.TopK), topP, req.MinP, 1, nil)}
+		s, err := sample.NewSampler(req.Temperature, max(0, req.TopK), topP, req.MinP, 1)
+		if err != nil {
+			return nil // a setting that it does not take
+		}
+		return &ollama{s}
 	}
 	panic("no such peer: " + name)
 }

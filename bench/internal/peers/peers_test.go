@@ -1,11 +1,7 @@
 package peers
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"math"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/tokendraw/tokendraw"
@@ -87,26 +83,6 @@ func TestBucketSelect(t *testing.T) {
 					t.Fatalf("%s, k %d: token %d was left out", kind, k, id)
 				}
 			}
-		}
-	}
-}
-
-// The files are the release's, byte for byte: README.md beside them has their
-// digests.
-func TestOllamaIsTheRelease(t *testing.T) {
-	dir := "../../third_party/ollama/"
-	readme, err := os.ReadFile(dir + "README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"sample/samplers.go", "sample/transforms.go"} {
-		data, err := os.ReadFile(dir + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := sha256.Sum256(data)
-		if line := hex.EncodeToString(sum[:]) + "  " + name; !strings.Contains(string(readme), line) {
-			t.Errorf("README.md does not have the line %q", line)
 		}
 	}
 }
