@@ -1,0 +1,61 @@
+"""Makes Triton's interpreter several times faster.
+
+It exchanges the functions of triton.language anew for every call of a device
+function, where once a launch is enough; and it reduces with a function of ours, or
+sorts, one element at a time, where halves can be combined, as a GPU does. If a
+version of Triton looks different inside, nothing is changed and the tests take
+longer.
+"""
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter
+
+
+class _Both:
+    """Looks like a function that uses the two modules that can be patched."""
+
+    __globals__ = {"tl": tl, "core": tl.core}
+
+
+class _Patched:
+    """What was patched, until it is restored."""
+
+    active = False
+
+    def __init__(self, scope):
+        self.scope = scope
+        _Patched.active = True
+
+    def restore(self):
+        self.scope.restore()
+        _Patched.active = False
+
+
+def _reduce_by_halves(self, inputs):
+    """ReduceOps.generic_reduce: axis has a power of two elements, as all blocks have."""
+    inputs, axis = self.unravel(inputs, self.axis)
+    parts = [np.moveaxis(x.handle.data, axis, 0) for x in inputs]
+    dtypes = [x.dtype for x in inputs]
+    while len(parts[0]) > 1:
+        half = len(parts[0]) // 2
+        lower = [self.to_tensor(p[:half], d) for p, d in zip(parts, dtypes)]
+        upper = [self.to_tensor(p[half:], d) for p, d in zip(parts, dtypes)]
+        combined = self.combine_fn.fn(*lower, *upper)
+        combined = combined if isinstance(combined, tuple) else (combined,)
+        parts = [c.handle.data for c in combined]
+    if self.keep_dims:
+        shape = [1] * inputs[0].handle.data.ndim if self.axis is None else None
+        parts = [np.moveaxis(p, 0, axis) if shape is None else p.reshape(shape) for p in parts]
+    else:
+        parts = [p[0] for p in parts]
+    return [self.to_tensor(p, d) for p, d in zip(parts, dtypes)]
+
+
+def install():
+    if hasattr(interpreter, "_patch_lang") and not _Patched.active:
+        patch = interpreter._patch_lang
+        # Without active, this is a launch; with it, a call within one.
+        interpreter._patch_lang = lambda _fn: None if _Patched.active else _Patched(patch(_Both))
+    if hasattr(interpreter, "ReduceOps") and hasattr(interpreter.ReduceOps, "generic_reduce"):
+        interpreter.ReduceOps.generic_reduce = _reduce_by_halves
