@@ -90,20 +90,26 @@ func (w *worker) best() int32 {
 // a prefix of the order, and sorts them. It reports false where they are too
 // many or their mass too little.
 func (w *worker) head(f *filters) (drawn, bool) {
+	lo, bounded := w.bound(f)
+	if !bounded && w.looksFlat(f) {
+		return drawn{}, false
+	}
 	if needsTotal(f.Params) {
 		w.run(massPass, w.blocks(), weighCost)
 		f.total = w.pass.total
 	}
-	// Each filter alone bounds the tokens that can matter.
-	if lo, ok := w.bound(f); ok {
+	if bounded {
 		n, ok := w.gather(lo)
+		if !ok {
+			n, ok = w.gatherFirst(f, lo)
+		}
 		if !ok {
 			return drawn{}, false
 		}
 		return w.finish(f, n, true)
 	}
-	// A mass that is to be reached bounds them only by trying: first a few
-	// tokens, then many.
+	// A mass that is to be reached bounds the tokens only by trying: first a
+	// few, then many.
 	for _, k := range [...]int{128, headMax / 4} {
 		if n, ok := w.gather(w.threshold(k)); ok {
 			if d, ok := w.finish(f, n, false); ok {
@@ -114,8 +120,29 @@ func (w *worker) head(f *filters) (drawn, bool) {
 	return drawn{}, false
 }
 
+// looksFlat guesses from a sixteenth of the row whether its head is too light
+// to decide, so that trying it would be in vain. A wrong guess costs time only.
+func (w *worker) looksFlat(f *filters) bool {
+	if w.row.n < 16*tile {
+		return false
+	}
+	share := float64(f.u) / (1 << 64)
+	if f.TopPOn() {
+		share = float64(f.TopP)
+	}
+	sample := uint64(0)
+	for at := 0; at+vec.Block <= w.row.n; at += 16 * vec.Block {
+		sample += w.vec.Mass(w.part(&w.row, at, at+vec.Block), w.m, w.c)
+	}
+	best := uint64(0)
+	for i := 0; i < len(w.coarse); i += tile {
+		best += w.vec.Mass(w.coarse[i:min(i+tile, len(w.coarse))], w.m, w.c)
+	}
+	return share*16*float64(sample) > 8*float64(best)
+}
+
 // bound returns a score that every token reaches which top_k and min_p leave.
-// It reports false if neither acts.
+// It reports false if neither acts: each alone bounds the tokens that matter.
 func (w *worker) bound(f *filters) (lo float32, ok bool) {
 	if f.TopK <= 0 && f.MinP == 0 {
 		return 0, false
@@ -225,6 +252,30 @@ func (w *worker) gather(lo float32) (n int, ok bool) {
 		}
 	}
 	return n, true
+}
+
+// gatherFirst collects the first top_k tokens of the order where too many reach
+// lo, a score that at least top_k reach, because they are equal: all above lo
+// and, of those at lo, as many as are missing, by id.
+func (w *worker) gatherFirst(f *filters, lo float32) (n int, ok bool) {
+	if f.TopK <= 0 || f.TopK > headMax || f.MinP > 0 || lo == -math.MaxFloat32 {
+		return 0, false
+	}
+	if lo < w.m {
+		n, ok = w.gather(math.Nextafter32(lo, w.m))
+		if !ok || n >= f.TopK {
+			return n, ok
+		}
+	}
+	for _, block := range w.hotBlocks(lo) {
+		from := int(block) * vec.Block
+		x := w.part(&w.row, from, min(from+vec.Block, w.row.n))
+		n += w.vec.Gather(w.z[n:], w.id[n:], x, uint32(from), lo, lo)
+		if n >= f.TopK {
+			return f.TopK, true
+		}
+	}
+	return 0, false
 }
 
 // hotBlocks returns the blocks with a score of at least lo.

@@ -349,7 +349,7 @@ func TestNarrow(t *testing.T) {
 	n := w.gatherAll(lo, hi)
 	depth := 1
 	for n > headMax {
-		if lo, hi = bounds(w.z[:n]); lo == hi {
+		if lo, hi = w.bounds(n); lo == hi {
 			t.Fatal("a plateau, which the row does not have")
 		}
 		kept := w.narrow(g, &before, n, digitsFor(lo, hi))

@@ -112,10 +112,29 @@ func (w *worker) histAdd(hist *[buckets]bucket, x []float32, d digits, m, c floa
 	w.vec.Weigh(w.y, w.w, x, m, c)
 	w.vec.Digits(w.digit, x, d.top, d.shift, buckets-1)
 	weights, digit := w.w[:len(x)], w.digit[:len(x)]
+	// Equal neighbours are added up first: on a plateau each addition to a
+	// bucket would wait for the one before to reach memory and come back.
+	for len(digit) >= 4 && len(weights) >= 4 {
+		p, q, r, s := digit[0]%buckets, digit[1]%buckets, digit[2]%buckets, digit[3]%buckets
+		if p == q && q == r && r == s {
+			h := &hist[p]
+			h.mass += weights[0] + weights[1] + weights[2] + weights[3]
+			h.n += 4
+		} else {
+			hist[p].mass += weights[0]
+			hist[p].n++
+			hist[q].mass += weights[1]
+			hist[q].n++
+			hist[r].mass += weights[2]
+			hist[r].n++
+			hist[s].mass += weights[3]
+			hist[s].n++
+		}
+		digit, weights = digit[4:], weights[4:]
+	}
 	for i, b := range digit {
-		h := &hist[b%buckets]
-		h.mass += weights[i]
-		h.n++
+		hist[b%buckets].mass += weights[i]
+		hist[b%buckets].n++
 	}
 }
 
@@ -163,7 +182,7 @@ func (w *worker) locate(g goal) place {
 	lo, hi := w.digits.span(b)
 	n := w.gatherAll(lo, hi)
 	for n > headMax {
-		lo, hi = bounds(w.z[:n])
+		lo, hi = w.bounds(n)
 		if lo == hi {
 			return w.plateau(g, before, n)
 		}
@@ -250,16 +269,17 @@ func (w *worker) gatherAll(lo, hi float32) (n int) {
 	return n
 }
 
-// bounds returns the lowest and the highest of x.
-func bounds(x []float32) (lo, hi float32) {
-	lo, hi = x[0], x[0]
-	for _, z := range x {
-		if z < lo {
-			lo = z
-		}
-		if z > hi {
-			hi = z
-		}
+// bounds returns the lowest and the highest score of the n gathered tokens, at
+// least a block of them.
+func (w *worker) bounds(n int) (lo, hi float32) {
+	maxima := w.hot.z[:n/vec.Block*vec.Lanes]
+	lo, _ = w.vec.MaximaF32(maxima, w.z[:n/vec.Block*vec.Block])
+	hi = negInf
+	for _, z := range maxima {
+		hi = max(hi, z)
+	}
+	for _, z := range w.z[n/vec.Block*vec.Block : n] {
+		lo, hi = min(lo, z), max(hi, z)
 	}
 	return lo, hi
 }
