@@ -93,7 +93,12 @@ func pickBackends(name string) ([]backend, error) {
 		if name != "all" && name != b.name {
 			continue
 		}
-		s, err := b.open("", 0)
+		// By name, so that the environment does not decide.
+		variant := ""
+		if list := b.variants(); len(list) > 0 {
+			variant = list[0]
+		}
+		s, err := b.open(variant, 0)
 		if err != nil {
 			if name == "all" && errors.Is(err, tokendraw.ErrNotAvailable) {
 				continue

@@ -74,12 +74,13 @@ var errFailed = errors.New("a check failed")
 
 func run(args []string) int {
 	keepBrokenPipe()
+	notes := newProgress(os.Stderr)
 	c := &context{
 		stdin:  os.Stdin,
-		out:    bufio.NewWriterSize(os.Stdout, 1<<16),
+		out:    bufio.NewWriterSize(clearing{os.Stdout, notes}, 1<<16),
 		stderr: os.Stderr,
 		paint:  painter{colour: colourWanted(os.Stdout)},
-		notes:  newProgress(os.Stderr),
+		notes:  notes,
 	}
 	err := dispatch(c, args)
 	c.notes.clear()

@@ -47,3 +47,15 @@ func (p *progress) clear() {
 		p.shown = false
 	}
 }
+
+// clearing is a writer of results that removes the line first, for both may go
+// to one terminal.
+type clearing struct {
+	w io.Writer
+	p *progress
+}
+
+func (c clearing) Write(data []byte) (int, error) {
+	c.p.clear()
+	return c.w.Write(data)
+}
