@@ -20,8 +20,12 @@ func (w *worker) draw(l *tokendraw.Logits, row int, req *tokendraw.Request, step
 	}
 	w.c = vec.Scale(req.Temperature)
 	f := filters{Params: &req.Params, u: random(req, step)}
-	d, ok := w.head(&f)
-	if !ok {
+	var d drawn
+	if w.lo == w.m {
+		d = w.level(&f)
+	} else if head, ok := w.head(&f); ok {
+		d = head
+	} else {
 		d = w.wide(&f)
 	}
 	return tokendraw.Draw{
@@ -110,7 +114,7 @@ func (w *worker) head(f *filters) (drawn, bool) {
 	}
 	// A mass that is to be reached bounds the tokens only by trying: first a
 	// few, then many.
-	for _, k := range [...]int{128, headMax / 4} {
+	for _, k := range [...]int{128, headMax / 4, headMax * 3 / 4} {
 		if n, ok := w.gather(w.threshold(k)); ok {
 			if d, ok := w.finish(f, n, false); ok {
 				return d, true
@@ -161,6 +165,22 @@ func (w *worker) bound(f *filters) (lo float32, ok bool) {
 		lo = below
 	}
 	return lo, true
+}
+
+// level draws from a row of equal scores, where all follows by division.
+func (w *worker) level(f *filters) drawn {
+	const one = 1 << 36 // every token's weight
+	kept := f.KLimit(w.row.n)
+	if f.TopPOn() {
+		base := uint64(w.row.n) * one
+		if f.FilterOrder == tokendraw.TopKFirst {
+			base = uint64(kept) * one
+		}
+		kept = min(kept, int((target(f.TopP, base)+one-1)/one))
+	}
+	kept = max(kept, 1)
+	r, _ := bits.Mul64(f.u, uint64(kept)*one)
+	return drawn{id: uint32(r / one), weight: one, kept: kept, mass: uint64(kept) * one}
 }
 
 // blocks returns the number of the row's blocks, the shorter last one included.

@@ -130,7 +130,7 @@ func TestRadixSort(t *testing.T) {
 			}
 			want := slices.Clone(keys)
 			slices.Sort(want)
-			got, other := radixSort(keys, make([]uint64, n))
+			got, other := radixSort(keys, make([]uint64, n), make([]uint32, 1<<11))
 			if !slices.Equal(got, want) {
 				t.Errorf("%d keys of kind %d come out of order", n, kind)
 			}

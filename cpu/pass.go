@@ -101,57 +101,31 @@ func (w *worker) foldRange(of *worker, from, to int) {
 	}
 }
 
-// massRange adds up weights. Most blocks of a real row are so far below its
+// massRange adds up weights. Most tiles of a real row are so far below its
 // maximum that a cheaper sum does, or none at all.
 func (w *worker) massRange(of *worker, from, to int) {
+	const blocks = tile / vec.Block
 	light, zero := scoreAt(of.m, of.c, vec.LightBound), scoreAt(of.m, of.c, vec.ZeroBound)
 	total := uint64(0)
 	for from < to {
-		class := of.classify(from, light, zero)
-		next := from + 1
-		for next < to && of.classify(next, light, zero) == class {
-			next++
-		}
-		if class != zeroBlock {
-			mass := w.vec.Mass
-			if class == lightBlock {
-				mass = w.vec.MassLight
+		next := min(from+blocks, to)
+		high := negInf
+		for _, z := range of.groups[from*vec.Lanes : next*vec.Lanes] {
+			if z > high {
+				high = z
 			}
-			first, last := from*vec.Block, min(next*vec.Block, of.row.n)
-			if of.row.f32 != nil {
-				total += mass(of.row.f32[first:last], of.m, of.c)
+		}
+		if high > zero {
+			x := w.part(&of.row, from*vec.Block, min(next*vec.Block, of.row.n))
+			if high > light {
+				total += w.vec.Mass(x, of.m, of.c)
 			} else {
-				for ; first < last; first += tile {
-					total += mass(w.part(&of.row, first, min(first+tile, last)), of.m, of.c)
-				}
+				total += w.vec.MassLight(x, of.m, of.c)
 			}
 		}
 		from = next
 	}
 	w.pass.total = total
-}
-
-type blockClass uint8
-
-const (
-	zeroBlock  blockClass = iota // all weights are 0
-	lightBlock                   // all weights are at most 2^-19
-	fullBlock
-)
-
-// classify says what a block's weights can be: its scores are all at most
-// light, or zero.
-func (w *worker) classify(block int, light, zero float32) blockClass {
-	class := zeroBlock
-	for _, z := range w.groups[block*vec.Lanes : (block+1)*vec.Lanes] {
-		if z > light {
-			return fullBlock
-		}
-		if z > zero {
-			class = lightBlock
-		}
-	}
-	return class
 }
 
 // scoreAt returns a score whose exponent, and so that of all scores below it,

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/tokendraw/tokendraw"
 )
@@ -87,13 +88,12 @@ func (w *worker) bitmask(words []uint32) {
 		if len(words) > 0 {
 			word, words = words[0], words[1:]
 		}
-		if word == math.MaxUint32 {
-			continue
+		forbidden := ^word
+		if len(z) < 32 {
+			forbidden &= 1<<len(z) - 1
 		}
-		for i := range min(32, len(z)) {
-			if word>>i&1 == 0 {
-				z[i] = negInf
-			}
+		for ; forbidden != 0; forbidden &= forbidden - 1 {
+			z[bits.TrailingZeros32(forbidden)] = negInf
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/tokendraw/tokendraw/cpu/internal/vec"
@@ -13,11 +14,15 @@ func (w *worker) sort(n int) {
 	for i, z := range w.z[:n] {
 		w.keys[i] = sortKey(z, w.id[i])
 	}
-	if n <= 64 {
+	if n <= 32 {
 		slices.Sort(w.keys)
 	} else {
+		width := 8
+		if n > 1024 {
+			width = 11
+		}
 		w.spare = grow(w.spare, n)
-		w.keys, w.spare = radixSort(w.keys, w.spare)
+		w.keys, w.spare = radixSort(w.keys, w.spare, w.count[:1<<width])
 	}
 	for i, k := range w.keys {
 		w.z[i], w.id[i] = vec.FromKey(^keyOf(k)), uint32(k)
@@ -31,29 +36,27 @@ func sortKey(z float32, id uint32) uint64 {
 
 func keyOf(k uint64) int32 { return int32(uint32(k>>32) ^ 1<<31) }
 
-// radixSort sorts keys by their upper 32 bits, of which it takes 11 at a time,
-// and keeps the order of equal ones. It returns the sorted slice, one of the
-// two, and the other.
-func radixSort(keys, spare []uint64) (sorted, other []uint64) {
-	const digits, radix = 3, 1 << 11
-	var count [digits][radix]uint32
-	for _, k := range keys {
-		count[0][k>>32%radix]++
-		count[1][k>>43%radix]++
-		count[2][k>>54]++
-	}
-	for d := range digits {
-		shift, places := 32+11*d, &count[d]
-		if int(places[keys[0]>>shift%radix]) == len(keys) {
+// radixSort sorts keys by their upper 32 bits and keeps the order of equal ones.
+// It takes as many bits at a time as count, whose length is a power of 2, has
+// room for. It returns the sorted slice, one of the two, and the other.
+func radixSort(keys, spare []uint64, count []uint32) (sorted, other []uint64) {
+	width := bits.Len(uint(len(count))) - 1
+	mask := uint64(len(count) - 1)
+	for shift := 32; shift < 64; shift += width {
+		clear(count)
+		for _, k := range keys {
+			count[k>>shift&mask]++
+		}
+		if int(count[keys[0]>>shift&mask]) == len(keys) {
 			continue // all have this digit
 		}
 		at := uint32(0)
-		for i, n := range places {
-			places[i] = at
+		for i, n := range count {
+			count[i] = at
 			at += n
 		}
 		for _, k := range keys {
-			p := &places[k>>shift%radix]
+			p := &count[k>>shift&mask]
 			spare[*p] = k
 			*p++
 		}

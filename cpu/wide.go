@@ -186,6 +186,13 @@ func (w *worker) locate(g goal) place {
 		if lo == hi {
 			return w.plateau(g, before, n)
 		}
+		if p, left, ok := w.aroundPlateau(g, &before, n); ok {
+			if left == 0 {
+				return p
+			}
+			n = left
+			continue
+		}
 		n = w.narrow(g, &before, n, digitsFor(lo, hi))
 	}
 	w.sort(n)
@@ -243,6 +250,46 @@ func (w *worker) narrow(g goal, before *place, n int, d digits) int {
 		}
 	}
 	return kept
+}
+
+// aroundPlateau splits the n gathered tokens at a score that more than half of
+// them have, if the one in the middle of the list has it, and reports whether.
+// It returns the place of the goal if that is on the plateau, and else keeps the
+// tokens on the goal's side of it and returns their number.
+func (w *worker) aroundPlateau(g goal, before *place, n int) (p place, left int, ok bool) {
+	z := w.z[n/2]
+	above := math.Nextafter32(z, float32(math.Inf(1)))
+	higher := w.vec.CountGE(w.z[:n], above)
+	equal := w.vec.CountGE(w.z[:n], z) - higher
+	if equal <= n/2 {
+		return p, 0, false
+	}
+	top := place{n: before.n + higher, mass: before.mass}
+	for at := 0; at < n && higher > 0; at += tile {
+		k := w.vec.Gather(w.y, w.digit, w.z[at:min(at+tile, n)], 0, above, w.m)
+		top.mass += w.vec.Mass(w.y[:k], w.m, w.c)
+	}
+	weight := vec.Units(vec.Weight(z, w.m, w.c))
+	end := place{n: top.n + equal, mass: top.mass + uint64(equal)*weight}
+	keep := func(z float32) bool { return z >= above }
+	switch {
+	case higher > 0 && g.reached(top):
+	case g.reached(end):
+		keep = func(v float32) bool { return v == z }
+	default:
+		*before = end
+		keep = func(v float32) bool { return v < z }
+	}
+	for i, v := range w.z[:n] {
+		w.z[left], w.id[left] = v, w.id[i]
+		if keep(v) {
+			left++
+		}
+	}
+	if w.z[0] == z {
+		return w.plateau(g, top, left), 0, true
+	}
+	return p, left, true
 }
 
 // plateau returns the place of the goal among n gathered tokens of one score,

@@ -50,6 +50,7 @@ type worker struct {
 	}
 
 	keys, spare []uint64 // candidates as sortable numbers
+	count       [1 << 11]uint32
 
 	// One tile's worth each.
 	floats []float32
