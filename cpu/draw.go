@@ -263,15 +263,26 @@ func minPScores(m, c, y float32) (below, above float32) {
 // gather collects the tokens whose score reaches lo, in the order of ids, and
 // reports false if they are more than headMax.
 func (w *worker) gather(lo float32) (n int, ok bool) {
-	for _, block := range w.hotBlocks(lo) {
-		from := int(block) * vec.Block
-		x := w.part(&w.row, from, min(from+vec.Block, w.row.n))
-		n += w.vec.Gather(w.z[n:], w.id[n:], x, uint32(from), lo, w.m)
+	for blocks := w.hotBlocks(lo); len(blocks) > 0; {
+		from, to, rest := w.stretch(blocks)
+		n += w.vec.Gather(w.z[n:], w.id[n:], w.part(&w.row, from, to), uint32(from), lo, w.m)
 		if n > headMax {
 			return 0, false
 		}
+		blocks = rest
 	}
 	return n, true
+}
+
+// stretch returns the logits [from, to) of the first of the blocks and of those
+// that follow it in the row, at most a tile, and the other blocks.
+func (w *worker) stretch(blocks []uint32) (from, to int, rest []uint32) {
+	n := 1
+	for n < len(blocks) && n < tile/vec.Block && blocks[n] == blocks[0]+uint32(n) {
+		n++
+	}
+	from = int(blocks[0]) * vec.Block
+	return from, min(from+n*vec.Block, w.row.n), blocks[n:]
 }
 
 // gatherFirst collects the first top_k tokens of the order where too many reach

@@ -83,7 +83,7 @@ func (w *worker) reserve(vocab int) {
 	w.coarse = grow(w.coarse, (groups+vec.Block-1)/vec.Block*vec.Lanes)
 	w.hot.z, w.hot.id = grow(w.hot.z, groups), grow(w.hot.id, groups)
 	w.score = grow(w.score, vocab)
-	w.z, w.id = grow(w.z, max(vocab, headMax+vec.Block)), grow(w.id, max(vocab, headMax+vec.Block))
+	w.z, w.id = grow(w.z, max(vocab, headMax+tile)), grow(w.id, max(vocab, headMax+tile))
 }
 
 // source is a row of logits in any of the three types.
