@@ -10,10 +10,12 @@ import (
 // concurrency draws from many goroutines: all with one sampler, then each with
 // its own.
 func (s *suite) concurrency(t *testing.T) {
-	const goroutines = 8
+	goroutines := 8
 	var list []*Case
 	names := []string{"tiny/0", "tiny/5", "tiny/12", "tiny/30", "small/3", "small/8", "small/13", "small/20", "middle/4", "middle/8"}
-	if !testing.Short() {
+	if testing.Short() {
+		names, goroutines = names[:8], 4
+	} else {
 		names = append(names, "large/0", "large/1")
 	}
 	for _, name := range names {

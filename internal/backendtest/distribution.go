@@ -81,7 +81,7 @@ func (s *suite) captured(t *testing.T) {
 	var out results
 	rows := 0
 	for i, c := range makeModelCases(t) {
-		if !s.chosen(i) || testing.Short() && i >= 3 || c.batch.Logits.Vocab > s.maxVocab || *only != "" && *only != c.name {
+		if !s.chosen(i) || testing.Short() && i >= 1 || c.batch.Logits.Vocab > s.maxVocab || *only != "" && *only != c.name {
 			continue
 		}
 		if !s.run(t, x, c, &out) {
@@ -102,7 +102,7 @@ func makeModelCases(t *testing.T) []*Case {
 	}
 	n := 13
 	if testing.Short() {
-		n = 3
+		n = 1
 	}
 	for i := range n {
 		dtype := []tokendraw.DType{tokendraw.Float16, tokendraw.Float32, tokendraw.BFloat16}[i%3]
@@ -128,7 +128,10 @@ func makeModelCases(t *testing.T) []*Case {
 // distribution draws many times from a row and compares how often each token
 // came with its probability.
 func (s *suite) distribution(t *testing.T) {
-	const small, large = 10000, 300 // draws from a row; large ones are slow
+	small, large := 5000, 300 // draws from a row; large ones are slow
+	if testing.Short() {
+		small = 1000
+	}
 	r := rng{rand.New(rand.NewPCG(0x636869, 0))}
 	x := s.sampler(t)
 

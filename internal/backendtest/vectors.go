@@ -18,6 +18,9 @@ func (s *suite) vectors(t *testing.T) {
 	for i := range list {
 		c := &list[i]
 		large := c.Vocab > 20000
+		if testing.Short() {
+			large = c.Vocab > 5000
+		}
 		if c.Vocab > s.maxVocab || large && (testing.Short() || !s.chosen(i)) {
 			continue
 		}
