@@ -69,7 +69,9 @@ def aim(
     one = tl.where(use, 1.0, 0.0)
     sum_y = tl.maximum(tl.sum(y, axis=0), 1e-30)
     sum_yy = tl.sum(y * y, axis=0)
-    per_n = tl.maximum(n_vocab.to(tl.float32) / SAMPLE, 1.0)
+    # An n_vocab of 1 is a constant to the compiler, without methods.
+    vocab = tl.full([], 0.0, tl.float32) + n_vocab
+    per_n = tl.maximum(vocab / SAMPLE, 1.0)
 
     # All masses as multiples of the best token's weight.
     whole = total.to(tl.float32) * 1.4551915228366852e-11
@@ -79,7 +81,7 @@ def aim(
         per_y = tl.maximum(whole - known, 0.0) / sum_y
     whole = tl.where(ask == ASK_COUNT, known + per_y * sum_y, whole)
     end = tl.where(ask == ASK_COUNT, top_k.to(tl.float32), top_p * whole)
-    end_part = tl.where(ask == ASK_COUNT, end / n_vocab, top_p)
+    end_part = tl.where(ask == ASK_COUNT, end / vocab, top_p)
     kept_mass = tl.where(ask == ASK_MASS, end, whole)
     if ask == ASK_COUNT:
         kept_mass = whole * tl.minimum(1.0, 0.05 + end_part)
