@@ -7,7 +7,7 @@ Python's integers where 64 bits do not suffice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -211,6 +211,4 @@ def sample(logits: np.ndarray, p: Params) -> Draw:
     u = random_u(p.seed, p.step) if p.u is None else p.u
     j = draw(u, sums[:n])
     logprob = float(np.log(float(w[j]) / float(sums[n - 1])))
-    return Draw(
-        int(ids[j]), status, n, logprob, False, n_k, n_m, n_p, int(sums[-1]), int(sums[n - 1]), ids, z, y, w
-    )
+    return Draw(int(ids[j]), status, n, logprob, False, n_k, n_m, n_p, int(sums[-1]), int(sums[n - 1]), ids, z, y, w)

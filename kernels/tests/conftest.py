@@ -6,6 +6,6 @@ from pathlib import Path
 os.environ["TRITON_INTERPRET"] = "1"
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from kernels.tests import quick  # noqa: E402
+from kernels.tests import interpreting  # noqa: E402
 
-quick.install()
+interpreting.install()

@@ -10,6 +10,7 @@ import importlib
 import random
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -186,9 +187,7 @@ def draw(
     if any(p.u is not None for p in params):
         of_row = row_params(params, slots)
         offsets = row_step or [0] * rows
-        us = [
-            naive.random_u(p.seed, p.step + o & 2**64 - 1) if p.u is None else p.u for p, o in zip(of_row, offsets)
-        ]
+        us = [naive.random_u(p.seed, p.step + o & 2**64 - 1) if p.u is None else p.u for p, o in zip(of_row, offsets)]
         memory["u"] = Given(np.array(us, "uint64").view("int64"))
     outputs = {
         "token": Poisoned(rows, "int32"),
@@ -252,7 +251,7 @@ def compare(
 
 
 def expected(row: np.ndarray, p: naive.Params, offset: int = 0) -> naive.Draw:
-    return naive.sample(row, naive.replace(p, step=p.step + offset & 2**64 - 1))
+    return naive.sample(row, replace(p, step=p.step + offset & 2**64 - 1))
 
 
 def check_row(got: Drawn, i: int, want: naive.Draw, about: object) -> None:

@@ -136,9 +136,9 @@ def make(d: dict) -> Case:
     params = [make_params(r, vocab) for r in d["requests"]]
     row_request = d.get("row_request")
     row_step = None
-    if row_request is not None:
+    if row_request is not None and len(set(row_request)) < len(row_request):
         row_step = [row_request[:i].count(r) for i, r in enumerate(row_request)]
-    return Case(d["name"], vocab, logits, params, row_request, row_step if row_step and any(row_step) else None, d["want"])
+    return Case(d["name"], vocab, logits, params, row_request, row_step, d["want"])
 
 
 @cache
