@@ -370,6 +370,39 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// A row that is split among workers gives what it gives to one, wherever its
+// -Inf stand.
+func TestSplit(t *testing.T) {
+	const vocab = 300_001
+	r := rand.New(rand.NewPCG(9, 1))
+	one, five := open(t, Config{Workers: 1}), open(t, Config{Workers: 5})
+	for _, c := range []struct{ from, to int }{{0, 0}, {0, 10}, {0, vocab / 2}, {vocab / 2, vocab}, {vocab / 2, vocab - 200}, {vocab - 1, vocab}, {1, vocab}} {
+		x := make([]float32, vocab)
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+			if i >= c.from && i < c.to {
+				x[i] = negInf
+			}
+		}
+		for _, p := range []tokendraw.Params{{}, {Temperature: 1}, {Temperature: 9}, {Temperature: 9, TopP: 0.9}, {Temperature: 9, MinP: 0.5}, {Temperature: 9, TopK: vocab - 7}} {
+			b := tokendraw.Batch{Logits: tokendraw.Logits{F32: x, Rows: 1, Vocab: vocab}, Requests: []tokendraw.Request{{Params: p}}}
+			var want, got [1]tokendraw.Draw
+			if err := one.Sample(&b, want[:]); err != nil {
+				t.Fatal(err)
+			}
+			if err := five.Sample(&b, got[:]); err != nil {
+				t.Fatal(err)
+			}
+			if got != want {
+				t.Errorf("-Inf from %d to %d, %+v: %v with five workers, %v with one", c.from, c.to, p, got, want)
+			}
+			if n := int32(vocab - c.to + c.from); p == (tokendraw.Params{Temperature: 1}) && want[0].Kept != n {
+				t.Errorf("-Inf from %d to %d: kept %d, want %d", c.from, c.to, want[0].Kept, n)
+			}
+		}
+	}
+}
+
 func TestTarget(t *testing.T) {
 	for _, c := range []struct {
 		p    float32

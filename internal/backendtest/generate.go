@@ -19,16 +19,24 @@ type class struct {
 	vocabs       []int // one of these
 	rows         int   // at most
 	count, short int   // cases, also with -short
+
+	// kinds are the names of the logits, all kinds if nil. Deep rows have
+	// parameters that keep much of them.
+	kinds []string
+	deep  bool
 }
 
 var classes = []class{
-	{"tiny", []int{1, 2, 3, 5, 7, 8, 9, 16, 17, 31, 32, 33, 40}, 12, 1000, 150},
-	{"small", []int{31, 33, 63, 64, 65, 127, 128, 129, 255, 257, 1000, 1023, 1025, 2048, 2049}, 10, 500, 60},
-	{"middle", []int{4095, 4096, 4097, 4223, 4225, 5000, 8192, 9999, 20000}, 5, 160, 16},
-	{"large", []int{32000, 32001, 49152, 65537, 70001}, 9, 24, 3},
-	{"huge", []int{128256, 151936, 262144}, 3, 14, 2},
-	{"edge", []int{300001, 524287}, 1, 2, 0}, // one row is split among workers in every pass
-	{"most", []int{tokendraw.MaxVocab}, 1, 1, 0},
+	{name: "tiny", rows: 12, count: 1000, short: 150, vocabs: []int{1, 2, 3, 5, 7, 8, 9, 16, 17, 31, 32, 33, 40}},
+	{name: "small", rows: 10, count: 500, short: 60, vocabs: []int{31, 33, 63, 64, 65, 127, 128, 129, 255, 257, 1000, 1023, 1025, 2048, 2049}},
+	{name: "middle", rows: 5, count: 120, short: 16, vocabs: []int{4095, 4096, 4097, 4223, 4225, 5000, 8192, 9999, 20000}},
+	{name: "deep", rows: 5, count: 120, short: 16, vocabs: []int{4500, 8192, 9000, 16384, 20000}, deep: true, kinds: []string{
+		"huge", "huge", "keys around zero", "keys around zero", "nested", "flat", "normal", "neighbours", "fine", "ties", "constant", "half -inf", "finite bits", "zeros", "-inf at the end"}},
+	{name: "large", rows: 9, count: 22, short: 3, vocabs: []int{32000, 32001, 49152, 65537, 70001}},
+	{name: "huge", rows: 3, count: 12, short: 2, vocabs: []int{128256, 151936, 262144}},
+	// One row, which is split among workers in every pass.
+	{name: "edge", rows: 1, count: 6, vocabs: []int{300001, 524287}, deep: true, kinds: []string{"normal", "half -inf", "-inf at the end", "nan"}},
+	{name: "most", rows: 1, count: 1, vocabs: []int{tokendraw.MaxVocab}},
 }
 
 func (c *class) most() int { return slices.Max(c.vocabs) }
@@ -88,7 +96,7 @@ func (c *class) generate(name string, classSeed, i uint64) *Case {
 	if r.chance(2) {
 		b.Logits.Stride = vocab + pick(r, 0, 1, 3, 8, 40)
 	}
-	made.kinds = fillLogits(r, &b.Logits)
+	made.kinds = fillLogits(r, &b.Logits, c.kinds)
 
 	// Who owns which row.
 	if r.chance(2) {
@@ -116,6 +124,9 @@ func (c *class) generate(name string, classSeed, i uint64) *Case {
 		}
 		logits := b.Logits.AppendRow(nil, max(row, 0))
 		b.Requests[i] = makeRequest(r, logits)
+		if c.deep {
+			deep(r, &b.Requests[i], logits)
+		}
 		aim(r, logits, &b.Requests[i], owned <= 1)
 		if err := b.Requests[i].Check(vocab); err != nil {
 			panic(fmt.Sprintf("backendtest: case %s is not allowed: %v", name, err))
@@ -136,9 +147,9 @@ func (c *Case) describe(row int) string {
 		c.name, row, l.Rows, kind, l.Vocab, l.DType(), describeRequest(c.batch.Request(row)))
 }
 
-// fillLogits makes a matrix of random kinds of rows, of one of the three
-// element types, with poison between the rows.
-func fillLogits(r rng, l *tokendraw.Logits) (names []string) {
+// fillLogits makes a matrix of random kinds of rows, or of some, of one of the
+// three element types, with poison between the rows.
+func fillLogits(r rng, l *tokendraw.Logits, some []string) (names []string) {
 	n := (l.Rows-1)*l.RowStride() + l.Vocab
 	dtype := pick(r, tokendraw.Float32, tokendraw.Float32, tokendraw.Float16, tokendraw.BFloat16)
 	switch dtype {
@@ -161,6 +172,10 @@ func fillLogits(r rng, l *tokendraw.Logits) (names []string) {
 	row := make([]float32, l.Vocab)
 	for i := range l.Rows {
 		k := &kinds[r.IntN(len(kinds))]
+		if some != nil {
+			name := pick(r, some...)
+			k = &kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
+		}
 		k.fill(r, row)
 		names = append(names, k.name)
 		setRow(l, i, row)
@@ -312,6 +327,12 @@ var kinds = []kind{
 		}
 		sprinkle(r, x, pick(r, 10, 100, 1000, 1<<30), func() float32 { return float32(r.NormFloat64()) })
 	}},
+	{"-inf at the end", func(r rng, x []float32) {
+		normal(r, x, 2)
+		for i := r.IntN(len(x)); i < len(x); i++ {
+			x[i] = negInf
+		}
+	}},
 	{"all -inf", func(r rng, x []float32) {
 		for i := range x {
 			x[i] = negInf
@@ -359,11 +380,15 @@ var kinds = []kind{
 		span := pick[int32](r, 3, 300, 2047, 4095, 1<<14-1, 1<<20-1)
 		for i := range x {
 			k := r.Int32N(2*span+1) - span
+			if r.chance(2) {
+				k %= 5
+			}
 			x[i] = math.Float32frombits(uint32(k))
 			if k < 0 {
 				x[i] = math.Float32frombits(uint32(-k) | 1<<31)
 			}
 		}
+		x[r.IntN(len(x))] = math.Float32frombits(uint32(span))
 	}},
 	each("subnormal", func(r rng) float32 { return math.Float32frombits(r.Uint32() & 0x807fffff) }),
 	each("bits", func(r rng) float32 { return math.Float32frombits(r.Uint32()) }),

@@ -151,7 +151,7 @@ func (s *suite) requests(t *testing.T) {
 		r := rng{rand.New(rand.NewPCG(0x726571, uint64(i)))}
 		rows, vocab := 1+r.IntN(40), pick(r, 1, 5, 33, 200)
 		b := tokendraw.Batch{Logits: tokendraw.Logits{Rows: rows, Vocab: vocab, Stride: vocab + r.IntN(3)}}
-		c := &Case{name: caseName("requests", i), kinds: fillLogits(r, &b.Logits)}
+		c := &Case{name: caseName("requests", i), kinds: fillLogits(r, &b.Logits, nil)}
 		owners := 1 + r.IntN(6)
 		for range owners {
 			req := makeRequest(r, b.Logits.AppendRow(nil, r.IntN(rows)))

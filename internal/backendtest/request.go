@@ -82,6 +82,7 @@ func deep(r rng, req *tokendraw.Request, logits []float32) {
 		req.Temperature = float32(min(max(spread, 1e-45), math.MaxFloat32))
 	}
 	vocab := len(logits)
+	req.TopK, req.TopP, req.MinP = 0, 0, 0
 	if r.chance(2) {
 		req.TopK = pick(r, vocab-1, vocab-2, vocab, vocab-vocab/8, vocab/2)
 		req.TopK = max(req.TopK, -1)
