@@ -23,13 +23,13 @@ var generic = Funcs{
 	Digits:      digitsGeneric,
 }
 
-// The polynomial of SPEC.md, section 3, and its scale, as float32 bits.
-var (
-	c1 = math.Float32frombits(0x3f317214)
-	c2 = math.Float32frombits(0x3e75fcd8)
-	c3 = math.Float32frombits(0x3d635d03)
-	c4 = math.Float32frombits(0x3c1e771a)
-	c5 = math.Float32frombits(0x3aad3eba)
+// The polynomial of SPEC.md, section 3: constants that are float32 exactly.
+const (
+	c1 = 2907269.0 / (1 << 22)  // 0x3f317214
+	c2 = 2015131.0 / (1 << 23)  // 0x3e75fcd8
+	c3 = 14900483.0 / (1 << 28) // 0x3d635d03
+	c4 = 5192589.0 / (1 << 29)  // 0x3c1e771a
+	c5 = 5676893.0 / (1 << 32)  // 0x3aad3eba
 )
 
 const (
