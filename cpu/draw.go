@@ -155,13 +155,17 @@ func (w *worker) bound(f *filters) (lo float32, ok bool) {
 	if f.TopK > 0 && f.TopK <= headMax {
 		lo = w.threshold(f.TopK)
 	}
-	if f.MinP == 0 || f.TopK > 0 && f.TopPOn() && f.FilterOrder == tokendraw.TopKFirst {
-		return lo, true // the base of top_p is the mass of all that top_k leaves
+	if f.MinP == 0 {
+		return lo, true
 	}
 	// Weights next to min_p need not fall with the score, to the last bit, so
 	// all tokens there are to be counted, or none.
 	below, above := minPScores(w.m, w.c, f.MinP)
-	if lo <= above {
+	switch {
+	case lo > above:
+	case f.TopK > 0 && f.TopPOn() && f.FilterOrder == tokendraw.TopKFirst:
+		lo = min(lo, below) // the base of top_p is the mass of all that top_k leaves
+	default:
 		lo = below
 	}
 	return lo, true

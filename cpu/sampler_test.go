@@ -13,6 +13,7 @@ import (
 
 	"github.com/tokendraw/tokendraw"
 	"github.com/tokendraw/tokendraw/cpu/internal/vec"
+	"github.com/tokendraw/tokendraw/oracle"
 )
 
 func TestConfig(t *testing.T) {
@@ -258,6 +259,46 @@ func TestLastRowEndsTheSlice(t *testing.T) {
 			}
 			if int(draws[2].Token) >= vocab {
 				t.Error(fmt.Sprint(name, vocab, draws))
+			}
+		}
+	}
+}
+
+// The weight falls, by a bit, where the score rises from the third token to the
+// second, and min_p lies between the two. It keeps two tokens, though one of the
+// first two is below it (SPEC.md, section 5).
+func TestMinPBetweenTopK(t *testing.T) {
+	x := make([]float32, 1024)
+	for i := range x {
+		x[i] = -30
+	}
+	x[0], x[1], x[2] = 0, math.Float32frombits(0xbe7ffd88), math.Float32frombits(0xbe7ffd89)
+	p := tokendraw.Params{Temperature: math.Float32frombits(0x3fb8aa3b), TopK: 2, MinP: math.Float32frombits(0x3f574558)}
+	for _, p.TopP = range []float32{1, 0.99} {
+		for _, p.FilterOrder = range []tokendraw.FilterOrder{tokendraw.Joint, tokendraw.TopKFirst} {
+			b := tokendraw.Batch{
+				Logits:   tokendraw.Logits{F32: x, Rows: 1, Vocab: len(x)},
+				Requests: []tokendraw.Request{{Params: p, Seed: 1}},
+			}
+			details := make([]tokendraw.Details, 1)
+			if err := oracle.New().Explain(&b, details); err != nil {
+				t.Fatal(err)
+			}
+			if details[0].MinP != 2 || oracle.Exp2(x[1]) >= p.MinP {
+				t.Fatal("the weights are not as this test wants them")
+			}
+			for _, name := range Variants() {
+				s, err := New(Config{Variant: name})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got [1]tokendraw.Draw
+				if err := s.Sample(&b, got[:]); err != nil {
+					t.Fatal(err)
+				}
+				if got[0] != details[0].Draw {
+					t.Errorf("%s, top_p %v, %v: %+v, want %+v", name, p.TopP, p.FilterOrder, got[0], details[0].Draw)
+				}
 			}
 		}
 	}
