@@ -120,7 +120,7 @@ func (l *Logits) Check() error {
 	}
 	// (Rows-1)*Stride + Vocab <= have, written so that it cannot overflow.
 	if have < l.Vocab || (l.Rows-1) > (have-l.Vocab)/l.RowStride() {
-		return &ShapeError{What: "logits elements", Want: "(rows-1)*stride + vocab", Got: have}
+		return &ShapeError{What: "logits elements", Want: "at least (rows-1)*stride + vocab", Got: have}
 	}
 	return nil
 }

@@ -40,14 +40,14 @@ func TestLogitsCheck(t *testing.T) {
 		{Logits{F32: some, F16: half, Rows: 1, Vocab: 10}, "logits slices set must be exactly one of F32, F16 and BF16, got 2"},
 		{Logits{F16: half, BF16: half, Rows: 1, Vocab: 10}, "logits slices set must be exactly one of F32, F16 and BF16, got 2"},
 		{Logits{F32: none, F16: half, BF16: half, Rows: 1, Vocab: 10}, "logits slices set must be exactly one of F32, F16 and BF16, got 3"},
-		{Logits{F32: none, Rows: 1, Vocab: 1}, "logits elements must be (rows-1)*stride + vocab, got 0"},
-		{Logits{F32: some, Rows: 11, Vocab: 10}, "logits elements must be (rows-1)*stride + vocab, got 100"},
-		{Logits{F32: some[:99], Rows: 10, Vocab: 10}, "logits elements must be (rows-1)*stride + vocab, got 99"},
-		{Logits{F32: some, Rows: 4, Vocab: 11, Stride: 30}, "logits elements must be (rows-1)*stride + vocab, got 100"},
+		{Logits{F32: none, Rows: 1, Vocab: 1}, "logits elements must be at least (rows-1)*stride + vocab, got 0"},
+		{Logits{F32: some, Rows: 11, Vocab: 10}, "logits elements must be at least (rows-1)*stride + vocab, got 100"},
+		{Logits{F32: some[:99], Rows: 10, Vocab: 10}, "logits elements must be at least (rows-1)*stride + vocab, got 99"},
+		{Logits{F32: some, Rows: 4, Vocab: 11, Stride: 30}, "logits elements must be at least (rows-1)*stride + vocab, got 100"},
 		// Sizes whose product overflows.
-		{Logits{F32: some, Rows: huge, Vocab: 100}, "logits elements must be (rows-1)*stride + vocab, got 100"},
-		{Logits{F32: some, Rows: 3, Vocab: 100, Stride: huge/2 + 1}, "logits elements must be (rows-1)*stride + vocab, got 100"},
-		{Logits{F32: some, Rows: huge, Vocab: 100, Stride: huge}, "logits elements must be (rows-1)*stride + vocab, got 100"},
+		{Logits{F32: some, Rows: huge, Vocab: 100}, "logits elements must be at least (rows-1)*stride + vocab, got 100"},
+		{Logits{F32: some, Rows: 3, Vocab: 100, Stride: huge/2 + 1}, "logits elements must be at least (rows-1)*stride + vocab, got 100"},
+		{Logits{F32: some, Rows: huge, Vocab: 100, Stride: huge}, "logits elements must be at least (rows-1)*stride + vocab, got 100"},
 	} {
 		err := c.l.Check()
 		var shape *ShapeError

@@ -28,8 +28,10 @@ func (o FilterOrder) String() string {
 	return "FilterOrder(" + strconv.Itoa(int(o)) + ")"
 }
 
-// Params are the sampling parameters of one request. The zero value is greedy,
-// and a field left 0 is off.
+// Params are the sampling parameters of one request. The zero value is greedy.
+// Temperature has no default: 0 is greedy also where other fields are set, so
+// Params{TopP: 0.95} alone always takes the best token. Every other field left
+// 0 is off.
 //
 // Real-valued parameters are float32: a decimal number means the float32
 // nearest to it, on every backend.
@@ -153,8 +155,10 @@ func (h *History) entry(token int32) *TokenCount {
 type Request struct {
 	Params
 
-	// Seed and Step choose the random number. Step belongs to the request and
-	// is advanced by the caller, by one for each token drawn.
+	// Seed and Step choose the random number, and nothing else does: rows with
+	// the same seed and step use the same one, so give each request a seed of
+	// its own. Step belongs to the request and is advanced by the caller, by
+	// one for each token drawn.
 	Seed, Step uint64
 
 	// U, if set, replaces the random number by the one pointed to. A request

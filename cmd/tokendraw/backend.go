@@ -52,7 +52,7 @@ var backends = []backend{
 }
 
 func openCUDA(string, int) (tokendraw.Sampler, error) {
-	return nil, fmt.Errorf("backend cuda: this program has no GPU code: %w", tokendraw.ErrNotAvailable)
+	return nil, fmt.Errorf("backend cuda: this build has no GPU code: %w", tokendraw.ErrNotAvailable)
 }
 
 // opened is a sampler that knows its backend's name.

@@ -102,7 +102,7 @@ var paramFlags = []struct {
 	{"bitmask", "32-bit `WORDS`, lowest bit first, set = allowed, like 0xff,3", integerList, nil},
 	{"prompt_tokens", "the text before, for penalties: `IDS`", integerList, nil},
 	{"output_tokens", "the output so far, for penalties: `IDS`", integerList, nil},
-	{"seed", "of the random numbers: `N`", number, []string{"sampling-seed", "sampling_seed"}},
+	{"seed", "of the random numbers, the same for every row, 0 if not given: `N`", number, []string{"sampling-seed", "sampling_seed"}},
 	{"step", "number of the token in its request: `N`", number, nil},
 	{"u", "a number in [0, 1) instead of a random one: `U`", number, nil},
 }
