@@ -1,10 +1,11 @@
 """Makes Triton's interpreter several times faster, and exact for bfloat16.
 
 It exchanges the functions of triton.language anew for every call of a device
-function, where once a launch is enough; and it reduces with a function of ours, or
-sorts, one element at a time, where halves can be combined, as a GPU does. Its
-conversion of subnormal bfloat16 is wrong (Triton 3.6), which no GPU's is. If a
-version of Triton looks different inside, nothing is changed.
+function, where once a launch is enough. It makes tables and names of types that
+nobody looks at. It reduces with a function of ours, and sorts, one element at a
+time, where halves can be combined, as a GPU does. And its conversion of subnormal
+bfloat16 is wrong (Triton 3.6), which no GPU's is. If a version of Triton looks
+different inside, nothing is changed.
 """
 
 import numpy as np
@@ -63,6 +64,25 @@ def _widen_exactly(convert):
     return convert_float
 
 
+def _remembering(np_dtype_of):
+    """Stands in for _get_np_dtype, which makes a table at each call."""
+    known = {}
+
+    def np_dtype(dtype):
+        if dtype.name not in known:
+            known[dtype.name] = np_dtype_of(dtype)
+        return known[dtype.name]
+
+    return np_dtype
+
+
+def _nameless(self, types, fields=None):
+    """Stands in for tuple_type.__init__, which spells out a name for every shape."""
+    self.types = types
+    self.fields = fields or [""] * len(types)
+    self.name = "tuple"
+
+
 def install():
     if hasattr(interpreter, "_patch_lang") and not _Patched.active:
         patch = interpreter._patch_lang
@@ -72,3 +92,7 @@ def install():
         interpreter.ReduceOps.generic_reduce = _reduce_by_halves
     if hasattr(interpreter, "_convert_float"):
         interpreter._convert_float = _widen_exactly(interpreter._convert_float)
+    if hasattr(interpreter, "_get_np_dtype"):
+        interpreter._get_np_dtype = _remembering(interpreter._get_np_dtype)
+    if hasattr(tl.core, "tuple_type"):
+        tl.core.tuple_type.__init__ = _nameless

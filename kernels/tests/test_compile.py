@@ -40,7 +40,7 @@ def check(ptx: dict[str, str]) -> None:
 
 
 def test_hopper(tmp_path):
-    check(compiled(tmp_path, 90, False))
+    check(compiled(tmp_path, 90, False, "scan", "mass", "head", "collect"))
 
 
 def test_ampere(tmp_path):
