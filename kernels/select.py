@@ -362,11 +362,13 @@ def select(
         cut = KEY_MIN + tl.zeros([], tl.int32)
         if (k_on == 0) | (top_k <= HEAD // 2):
             cut = threshold(gk, k, top)
-        if (min_p > 0) & (first == 0):
+        if min_p > 0:
             below, above = min_p_keys(m, c, min_p, top)
             # Next to min_p weights need not fall with the score, to the last
-            # bit, so all tokens there are looked at, or none.
-            cut = tl.where(k_on & (top_k <= HEAD // 2) & (cut > above), cut, below)
+            # bit, so all tokens there are looked at, or none. The base of
+            # top_p is the mass of all that top_k leaves.
+            bound = tl.where(first, tl.minimum(cut, below), below)
+            cut = tl.where(k_on & (top_k <= HEAD // 2) & (cut > above), cut, bound)
         n = gather(
             gk, cut, infinite, row, slot, logits_ptr, row_stride, n_vocab,
             bias_ptr, bias_stride, bitmask_ptr, bitmask_stride, counts_ptr, counts_stride,
