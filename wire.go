@@ -320,11 +320,18 @@ func readFloat(name string, raw json.RawMessage, want string) (*float32, error) 
 	return &x, nil
 }
 
+// longestNumber is the most characters of a decimal number. Package strconv
+// misreads exponents of six digits, which only longer texts can make up for.
+const longestNumber = 4096
+
 // parseFloat rounds a number to float32. If raw is no number, or one that
 // float32 cannot tell from infinity or zero, bad describes it for a message.
 func parseFloat(raw json.RawMessage) (x float32, bad string) {
 	if !isNumber(raw) {
 		return 0, short(raw)
+	}
+	if len(raw) > longestNumber {
+		return 0, short(raw) + " (a number of " + strconv.Itoa(len(raw)) + " characters)"
 	}
 	y, err := strconv.ParseFloat(string(raw), 32)
 	if err != nil {
@@ -382,7 +389,7 @@ func readU(name string, raw json.RawMessage) (*float64, error) {
 		return nil, nil
 	}
 	u, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || !isNumber(raw) {
+	if err != nil || !isNumber(raw) || len(raw) > longestNumber {
 		return nil, paramError(name, wantU, short(raw))
 	}
 	return &u, nil

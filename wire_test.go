@@ -272,3 +272,15 @@ func FuzzParseRequests(f *testing.F) {
 		}
 	})
 }
+
+// A number too long to be read rightly is refused, not rounded from a wrong value.
+func TestLongNumber(t *testing.T) {
+	zeros := strings.Repeat("0", 100000)
+	for _, text := range []string{`{"temperature": 0.` + zeros + `1e100000}`, `{"u": 0.` + zeros + `1}`} {
+		_, err := ParseRequests([]byte(text), 1)
+		var param *ParamError
+		if !errors.As(err, &param) {
+			t.Errorf("%.20s...: %v, want a *ParamError", text, err)
+		}
+	}
+}

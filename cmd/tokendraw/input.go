@@ -131,8 +131,12 @@ func (s *source) readParams(c *context, in *input) error {
 			return err
 		}
 		defer r.Close()
-		if text, err = io.ReadAll(r); err != nil {
+		const most = 256 << 20 // bytes, far above any text that is meant
+		if text, err = io.ReadAll(io.LimitReader(r, most+1)); err != nil {
 			return fmt.Errorf("%s: %w", s.params, err)
+		}
+		if len(text) > most {
+			return fmt.Errorf("%s: over the limit of %d bytes for parameters", s.params, most)
 		}
 	}
 	var err error
