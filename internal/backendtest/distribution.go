@@ -11,6 +11,7 @@ import (
 
 	"github.com/tokendraw/tokendraw"
 	"github.com/tokendraw/tokendraw/captured"
+	"github.com/tokendraw/tokendraw/internal/chisq"
 	"github.com/tokendraw/tokendraw/internal/reference"
 	"github.com/tokendraw/tokendraw/internal/tensorfile"
 )
@@ -215,65 +216,7 @@ func (s *suite) chi(t *testing.T, x tokendraw.Sampler, l *tokendraw.Logits, req 
 		}
 		b.Requests[0].Step += uint64(l.Rows)
 	}
-	q, cells, sum := goodness(seen, want.Prob, n)
-	if q < significance {
-		t.Errorf("%s: %d draws, %d cells, chi-squared %.1f has probability %.2g", what, n, cells, sum, q)
+	if r := chisq.Test(seen, want.Prob); r.P < significance {
+		t.Errorf("%s: %d draws, %d cells, chi-squared %.1f has probability %.2g", what, n, r.Cells, r.Statistic, r.P)
 	}
-}
-
-// goodness returns the probability of a chi-squared statistic at least as
-// large as that of the counts. Tokens expected fewer than ten times share a
-// cell with others.
-func goodness(seen []int, prob []float64, n int) (q float64, cells int, sum float64) {
-	const least = 10
-	expectPool, seenPool := 0.0, 0
-	add := func(e float64, s int) {
-		sum += (float64(s) - e) * (float64(s) - e) / e
-		cells++
-	}
-	for i, p := range prob {
-		if e := p * float64(n); e >= least {
-			add(e, seen[i])
-			continue
-		}
-		expectPool += p * float64(n)
-		seenPool += seen[i]
-		if expectPool >= least {
-			add(expectPool, seenPool)
-			expectPool, seenPool = 0, 0
-		}
-	}
-	// What is left over belongs to no full cell. It is tested as one, with a
-	// little more weight than it should have: the test is then a bit stricter.
-	if expectPool > 1 {
-		add(expectPool, seenPool)
-	}
-	if cells < 2 {
-		return 1, cells, sum
-	}
-	return chiTail(sum, cells-1), cells, sum
-}
-
-// chiTail returns the probability that a chi-squared variable with df degrees
-// of freedom is at least x: a finite sum (Abramowitz and Stegun, 26.4.4 and
-// 26.4.5).
-func chiTail(x float64, df int) float64 {
-	h := x / 2
-	if df%2 == 0 {
-		term, sum := math.Exp(-h), 0.0
-		for k := range df / 2 {
-			if k > 0 {
-				term *= h / float64(k)
-			}
-			sum += term
-		}
-		return sum
-	}
-	sum := math.Erfc(math.Sqrt(h))
-	term := math.Exp(-h) / math.Sqrt(math.Pi*h)
-	for k := range df / 2 {
-		term *= h / (float64(k) + 0.5)
-		sum += term
-	}
-	return sum
 }
