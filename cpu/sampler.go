@@ -99,7 +99,7 @@ func New(c Config) (*Sampler, error) {
 func (s *Sampler) Variant() string { return s.vec.Name }
 
 // Workers returns the most goroutines that work on one batch.
-func (s *Sampler) Workers() int { return len(s.workers) }
+func (s *Sampler) Workers() int { return len(s.team.entry) }
 
 // Sample draws one token for each row of b into draws[:b.Logits.Rows].
 //
@@ -146,7 +146,7 @@ func (s *Sampler) run(b *tokendraw.Batch, j job, results int) error {
 	defer func() { s.job = job{} }()
 
 	rows, workers := b.Logits.Rows, len(s.workers)
-	// Few rows are split themselves, by the first worker; see worker.split.
+	// Few rows are split themselves, by the first worker; see worker.run.
 	if rows*2 <= workers || float64(rows)*rowCost(b) < parallelFrom {
 		for row := range rows {
 			s.row(s.workers[0], row)

@@ -220,9 +220,9 @@ func (w *worker) locate(g goal) place {
 // bucket returns the bucket in which the goal is reached and the place before
 // it.
 func (g goal) bucket(hist *[buckets]bucket) (before place, b int) {
-	for b := range hist {
+	for b := range buckets - 1 {
 		p := place{n: before.n + int(hist[b].n), mass: before.mass + hist[b].mass}
-		if g.reached(p) || b == buckets-1 {
+		if g.reached(p) {
 			return before, b
 		}
 		before = p
