@@ -182,12 +182,9 @@ type Sampler interface {
 	Sample(b *Batch, draws []Draw) error
 
 	// Explain is Sample with the reasons: it draws the same tokens and fills
-	// in details[:b.Logits.Rows]. It costs a sort of the kept tokens.
+	// in details[:b.Logits.Rows]. It costs a sort of the candidates.
 	Explain(b *Batch, details []Details) error
 
 	// Close frees what the sampler holds. A closed sampler returns errors.
 	Close() error
 }
-
-// ErrClosed is returned by a sampler that was closed.
-var ErrClosed = errors.New("sampler is closed")

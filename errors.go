@@ -9,6 +9,9 @@ import (
 // this machine.
 var ErrNotAvailable = errors.New("not available on this machine")
 
+// ErrClosed is returned by a sampler that was closed.
+var ErrClosed = errors.New("sampler is closed")
+
 // A ParamError reports a parameter outside its interval. Nothing was drawn.
 type ParamError struct {
 	Row   int    // first row the parameter applies to; -1 where no row is meant

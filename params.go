@@ -190,7 +190,7 @@ type Request struct {
 // precomputed uniform number in [0, 1), or a *ParamError.
 func UniformBits(u float64) (uint64, error) {
 	if !(u >= 0 && u < 1) {
-		return 0, paramError("u", "in [0, 1)", u)
+		return 0, paramError("u", wantU, u)
 	}
 	return uint64(math.Ldexp(u, 64)), nil
 }
@@ -204,24 +204,23 @@ func (r *Request) Penalized() bool {
 // Check reports the first parameter outside its interval as a *ParamError with
 // Row -1, or nil.
 func (p *Params) Check() error {
-	const finite = "finite"
 	switch {
 	case !(p.Temperature >= 0) || isInf(p.Temperature):
-		return paramError("temperature", "finite and >= 0", p.Temperature)
+		return paramError("temperature", wantTemperature, p.Temperature)
 	case p.TopK < -1:
 		return paramError("top_k", ">= -1", p.TopK)
 	case !(p.TopP >= 0 && p.TopP <= 1): // 0 is the field left out
-		return paramError("top_p", "in (0, 1]", p.TopP)
+		return paramError("top_p", wantTopP, p.TopP)
 	case !(p.MinP >= 0 && p.MinP <= 1):
-		return paramError("min_p", "in [0, 1]", p.MinP)
+		return paramError("min_p", wantMinP, p.MinP)
 	case p.FilterOrder > TopKFirst:
 		return paramError("filter_order", "joint or top_k_first", p.FilterOrder)
 	case !(p.RepetitionPenalty >= 0) || isInf(p.RepetitionPenalty): // 0 is the field left out
-		return paramError("repetition_penalty", "finite and > 0", p.RepetitionPenalty)
+		return paramError("repetition_penalty", wantRepetition, p.RepetitionPenalty)
 	case isNaN(p.PresencePenalty) || isInf(p.PresencePenalty):
-		return paramError("presence_penalty", finite, p.PresencePenalty)
+		return paramError("presence_penalty", wantFinite, p.PresencePenalty)
 	case isNaN(p.FrequencyPenalty) || isInf(p.FrequencyPenalty):
-		return paramError("frequency_penalty", finite, p.FrequencyPenalty)
+		return paramError("frequency_penalty", wantFinite, p.FrequencyPenalty)
 	}
 	return nil
 }
