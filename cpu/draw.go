@@ -114,7 +114,7 @@ func (w *worker) head(f *filters) (drawn, bool) {
 	}
 	// A mass that is to be reached bounds the tokens only by trying: first a
 	// few, then many.
-	for _, k := range [...]int{128, headMax / 4, headMax * 3 / 4} {
+	for _, k := range [...]int{128, headMax / 8, headMax / 2} {
 		if n, ok := w.gather(w.threshold(k)); ok {
 			if d, ok := w.finish(f, n, false); ok {
 				return d, true

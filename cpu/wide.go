@@ -15,7 +15,7 @@ import (
 // bucket; the bucket's tokens are gathered and, if still many, counted again
 // within their own narrower range, at most four times on any input.
 
-const buckets = 1024 // 16 kB: with a tile's weights they stay in the first cache
+const buckets = 1024 // packed twice, 16 kB: with a tile's weights they stay in the first cache
 
 type bucket struct {
 	mass uint64 // sum of the weights
@@ -105,37 +105,53 @@ func (w *worker) histRange(of *worker, from, to int) {
 	for at := from * vec.Block; at < last; at += tile {
 		w.histAdd(&w.hist, w.part(&of.row, at, min(at+tile, last)), of.digits, of.m, of.c)
 	}
+	w.histFlush(&w.hist)
 }
 
-// histAdd adds at most a tile of tokens to a histogram.
+// packed counts and weighs tokens until there are packedMost of them: a weight,
+// at most 2^36, shifted by packedShift, plus 1 for the token, so that a token
+// costs one addition to memory. Neighbours take turns, since on a plateau each
+// addition waits for the one before to reach memory and come back.
+type packed struct {
+	sums [2][buckets]uint64
+	n    int
+}
+
+const (
+	packedShift = 14
+	packedMost  = 8 * tile // half of it in one sum: below 2^(12+36+14)
+)
+
+// histAdd adds at most a tile of tokens to a histogram, which is complete after
+// histFlush.
 func (w *worker) histAdd(hist *[buckets]bucket, x []float32, d digits, m, c float32) {
+	p := &w.packed
+	if p.n+len(x) > packedMost {
+		w.histFlush(hist)
+	}
+	p.n += len(x)
 	w.vec.Weigh(w.y, w.w, x, m, c)
 	w.vec.Digits(w.digit, x, d.top, d.shift, buckets-1)
 	weights, digit := w.w[:len(x)], w.digit[:len(x)]
-	// Equal neighbours are added up first: on a plateau each addition to a
-	// bucket would wait for the one before to reach memory and come back.
-	for len(digit) >= 4 && len(weights) >= 4 {
-		p, q, r, s := digit[0]%buckets, digit[1]%buckets, digit[2]%buckets, digit[3]%buckets
-		if p == q && q == r && r == s {
-			h := &hist[p]
-			h.mass += weights[0] + weights[1] + weights[2] + weights[3]
-			h.n += 4
-		} else {
-			hist[p].mass += weights[0]
-			hist[p].n++
-			hist[q].mass += weights[1]
-			hist[q].n++
-			hist[r].mass += weights[2]
-			hist[r].n++
-			hist[s].mass += weights[3]
-			hist[s].n++
-		}
-		digit, weights = digit[4:], weights[4:]
+	for len(digit) >= 2 && len(weights) >= 2 {
+		p.sums[0][digit[0]%buckets] += weights[0]<<packedShift + 1
+		p.sums[1][digit[1]%buckets] += weights[1]<<packedShift + 1
+		digit, weights = digit[2:], weights[2:]
 	}
 	for i, b := range digit {
-		hist[b%buckets].mass += weights[i]
-		hist[b%buckets].n++
+		p.sums[0][b%buckets] += weights[i]<<packedShift + 1
 	}
+}
+
+// histFlush moves what is packed to the histogram.
+func (w *worker) histFlush(hist *[buckets]bucket) {
+	const mask = 1<<packedShift - 1
+	for i := range hist {
+		a, b := w.packed.sums[0][i], w.packed.sums[1][i]
+		hist[i].mass += a>>packedShift + b>>packedShift
+		hist[i].n += a&mask + b&mask
+	}
+	w.packed = packed{}
 }
 
 // countMinP returns the number of tokens whose weight reaches y.
@@ -237,6 +253,7 @@ func (w *worker) narrow(g goal, before *place, n int, d digits) int {
 	for at := 0; at < n; at += tile {
 		w.histAdd(&w.within, w.z[at:min(at+tile, n)], d, w.m, w.c)
 	}
+	w.histFlush(&w.within)
 	rest := goal{count: g.count, mass: g.mass}
 	if g.count > 0 {
 		rest.count -= before.n

@@ -12,7 +12,7 @@ const (
 
 	// headMax is the most tokens that are sorted to draw from them. More take
 	// the wide path.
-	headMax = 4096
+	headMax = 8192
 )
 
 var negInf = float32(math.Inf(-1))
@@ -61,7 +61,8 @@ type worker struct {
 	digits digits // wide.go: how the row's scores fall into hist
 	hist   [buckets]bucket
 	within [buckets]bucket // wide.go: a histogram of some of the tokens
-	pass   pass            // pass.go
+	packed packed
+	pass   pass // pass.go
 }
 
 func newWorker(v *vec.Funcs) *worker {
