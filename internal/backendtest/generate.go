@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/tokendraw/tokendraw"
+	"github.com/tokendraw/tokendraw/oracle"
 )
 
 // A class is a range of vocabularies, with as many cases as are affordable.
@@ -32,6 +33,7 @@ var classes = []class{
 	{name: "middle", rows: 5, count: 120, short: 16, vocabs: []int{4095, 4096, 4097, 4223, 4225, 5000, 8192, 9999, 20000}},
 	{name: "deep", rows: 5, count: 120, short: 16, vocabs: []int{4500, 8192, 9000, 16384, 20000}, deep: true, kinds: []string{
 		"huge", "huge", "keys around zero", "keys around zero", "nested", "flat", "normal", "neighbours", "fine", "ties", "constant", "half -inf", "finite bits", "zeros", "-inf at the end"}},
+	{name: "inverted", rows: 10, count: 120, short: 30, vocabs: []int{33, 129, 1000, 5000}, kinds: []string{inverted}},
 	{name: "large", rows: 9, count: 22, short: 3, vocabs: []int{32000, 32001, 49152, 65537, 70001}},
 	{name: "huge", rows: 3, count: 12, short: 2, vocabs: []int{128256, 151936, 262144}},
 	// One row, which is split among workers in every pass.
@@ -124,6 +126,9 @@ func (c *class) generate(name string, classSeed, i uint64) *Case {
 		}
 		logits := b.Logits.AppendRow(nil, max(row, 0))
 		b.Requests[i] = makeRequest(r, logits)
+		if row >= 0 && made.kinds[row] == inverted && !r.chance(4) {
+			invert(r, &b.Requests[i])
+		}
 		if c.deep {
 			deep(r, &b.Requests[i], logits)
 		}
@@ -254,6 +259,21 @@ var (
 // up and down return the neighbours of a float32.
 func up(x float32) float32   { return math.Nextafter32(x, posInf) }
 func down(x float32) float32 { return math.Nextafter32(x, negInf) }
+
+// inverted is the kind of rows in which some weights rise where scores fall,
+// at a temperature of log2(e): spec 3.1.
+const inverted = "inverted weights"
+
+// inversions returns some t that weigh less than the float below them.
+var inversions = sync.OnceValue(func() (list []float32) {
+	for t := float32(-0.3); len(list) < 30; t = down(t) {
+		if oracle.Exp2(t) < oracle.Exp2(down(t)) {
+			list = append(list, t)
+			t *= 0.97
+		}
+	}
+	return list
+})
 
 // A kind is a shape of logits.
 type kind struct {
@@ -420,6 +440,16 @@ var kinds = []kind{
 		scale := pick[float32](r, 0.35, 0.1, 1e-3)
 		for i := range x {
 			x[i] = -r.Float32() * scale
+		}
+		x[r.IntN(len(x))] = 0
+	}},
+	{inverted, func(r rng, x []float32) {
+		for i := range x {
+			x[i] = -pick[float32](r, 30, 30, 1, 0.5)
+		}
+		for range min(len(x)/2, 1+r.IntN(20)) {
+			z := pick(r, inversions()...)
+			x[r.IntN(len(x))], x[r.IntN(len(x))] = z, down(z)
 		}
 		x[r.IntN(len(x))] = 0
 	}},

@@ -95,6 +95,15 @@ func deep(r rng, req *tokendraw.Request, logits []float32) {
 	}
 }
 
+// invert gives a request the temperature at which scores are exponents, and
+// filters that act near each other.
+func invert(r rng, req *tokendraw.Request) {
+	req.Temperature = math.Float32frombits(0x3fb8aa3b)
+	req.TopK = pick(r, 0, 2, 3, 4, 1+r.IntN(20))
+	req.TopP = pick[float32](r, 0, 0.9, 0.99, 0.999, 1)
+	req.MinP = 0.8
+}
+
 // bestIDs returns the ids of some of the highest logits.
 func bestIDs(logits []float32) []int32 {
 	const n = 20
@@ -230,6 +239,18 @@ func aim(r rng, logits []float32, req *tokendraw.Request, own bool) {
 	if req.MinP != 0 && r.chance(2) {
 		x := y[pick(r, r.IntN(n), r.IntN(min(n, 40)), min(n-1, 4094+r.IntN(6)))]
 		req.MinP = min(1, pick(r, x, up(x), down(x)))
+	}
+	if req.MinP != 0 && r.chance(2) {
+		// Between two weights that fall where the score rises.
+		for j := range min(n, 5000) - 1 {
+			if y[j] < y[j+1] && r.chance(2) {
+				req.MinP = y[j+1]
+				if req.TopK > 1 && r.chance(2) {
+					req.TopK = max(2, j+1)
+				}
+				break
+			}
+		}
 	}
 	if !own || !r.chance(3) {
 		return
