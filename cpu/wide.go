@@ -17,6 +17,10 @@ import (
 
 const buckets = 1024 // packed twice, 16 kB: with a tile's weights they stay in the first cache
 
+// sortMost is the most tokens of a bucket that are sorted instead of counted
+// again.
+const sortMost = 1024
+
 type bucket struct {
 	mass uint64 // sum of the weights
 	n    uint64 // number of tokens
@@ -205,7 +209,7 @@ func (w *worker) locate(g goal) place {
 	before, b := g.bucket(&w.hist)
 	lo, hi := w.digits.span(b)
 	n := w.gatherAll(lo, hi)
-	for n > headMax {
+	for n > sortMost {
 		lo, hi = w.bounds(n)
 		if lo == hi {
 			return w.plateau(g, before, n)

@@ -127,18 +127,23 @@ func maximaF32Generic(dst, x []float32) (float32, bool) {
 }
 
 func maximaF16Generic(dst []float32, x []uint16) (float32, bool) {
-	return maxima16Generic(dst, x, convertF16Generic)
+	return maxima16Generic(dst, x, false)
 }
 
 func maximaBF16Generic(dst []float32, x []uint16) (float32, bool) {
-	return maxima16Generic(dst, x, convertBF16Generic)
+	return maxima16Generic(dst, x, true)
 }
 
-func maxima16Generic(dst []float32, x []uint16, convert func([]float32, []uint16)) (float32, bool) {
+// Calling the conversion through a variable would move the block to the heap.
+func maxima16Generic(dst []float32, x []uint16, bf bool) (float32, bool) {
 	var block [Block]float32
 	lo, nan := float32(math.Inf(1)), false
 	for ; len(x) >= Block; x, dst = x[Block:], dst[Lanes:] {
-		convert(block[:], x[:Block])
+		if bf {
+			convertBF16Generic(block[:], x[:Block])
+		} else {
+			convertF16Generic(block[:], x[:Block])
+		}
 		blockLo, blockNaN := maximaF32Generic(dst[:Lanes], block[:])
 		lo, nan = min(lo, blockLo), nan || blockNaN
 	}
