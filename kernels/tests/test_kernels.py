@@ -106,6 +106,19 @@ def test_long_plateaus(rng):
     assert (compare(x, params, tile=Tile(8, 128, 4)).opened == 2).any()
 
 
+def test_greedy_ties_across_tiles(rng):
+    # Four tiles; the highest score in several, or in the last alone.
+    x = batches.rows(rng, 5, 500, ("normal",))
+    x[0, [140, 260, 499]] = 9
+    x[1, 300:] = np.inf
+    x[2] = -0.0
+    x[3, 499] = 9
+    x[4, [130, 131]] = np.nan
+    x[4, [255, 256]] = 9
+    got = compare(x, [Params(temperature=0), Params(top_k=1)] * 2 + [Params(temperature=0)], tile=Tile(1, 32, 4))
+    assert got.token.tolist() == [140, 300, 0, 499, 255]
+
+
 def test_nothing_to_draw():
     x = np.full((6, 40), -np.inf, np.float32)
     x[1, 3] = x[4, 9] = np.nan
