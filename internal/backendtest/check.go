@@ -163,7 +163,7 @@ func sameRequest(a, b tokendraw.Request) bool {
 // watch panics if what follows does not end: a test's own limit would not say
 // which case it was.
 func watch(name string) (stop func()) {
-	t := time.AfterFunc(time.Minute, func() { panic("backendtest: " + name + " does not end") })
+	t := time.AfterFunc(4*time.Minute, func() { panic("backendtest: " + name + " does not end") })
 	return func() { t.Stop() }
 }
 
