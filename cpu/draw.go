@@ -94,6 +94,9 @@ func (w *worker) best() int32 {
 // a prefix of the order, and sorts them. It reports false where they are too
 // many or their mass too little.
 func (w *worker) head(f *filters) (drawn, bool) {
+	if f.TopK > headMax && f.MinP == 0 {
+		return drawn{}, false // nothing bounds the tokens to so few
+	}
 	lo, bounded := w.bound(f)
 	if !bounded && w.looksFlat(f) {
 		return drawn{}, false
@@ -267,15 +270,19 @@ func minPScores(m, c, y float32) (below, above float32) {
 // gather collects the tokens whose score reaches lo, in the order of ids, and
 // reports false if they are more than headMax.
 func (w *worker) gather(lo float32) (n int, ok bool) {
-	for blocks := w.hotBlocks(lo); len(blocks) > 0; {
+	n = w.collect(lo, w.m, headMax)
+	return n, n <= headMax
+}
+
+// collect collects the tokens with lo <= score <= hi, in the order of ids, and
+// returns their number. It may stop once they are more than most.
+func (w *worker) collect(lo, hi float32, most int) (n int) {
+	for blocks := w.hotBlocks(lo); len(blocks) > 0 && n <= most; {
 		from, to, rest := w.stretch(blocks)
-		n += w.vec.Gather(w.z[n:], w.id[n:], w.part(&w.row, from, to), uint32(from), lo, w.m)
-		if n > headMax {
-			return 0, false
-		}
+		n += w.vec.Gather(w.z[n:], w.id[n:], w.part(&w.row, from, to), uint32(from), lo, hi)
 		blocks = rest
 	}
-	return n, true
+	return n
 }
 
 // stretch returns the logits [from, to) of the first of the blocks and of those

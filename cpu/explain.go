@@ -16,7 +16,7 @@ func (w *worker) explain(l *tokendraw.Logits, row int, req *tokendraw.Request, s
 	if d.Status == tokendraw.NoCandidate {
 		return
 	}
-	n := w.gatherAll(-math.MaxFloat32, w.m)
+	n := w.collect(-math.MaxFloat32, w.m, w.row.n)
 	d.Candidates = n
 	if req.Greedy() {
 		d.Greedy, d.Kept, d.Token = true, 1, w.best()

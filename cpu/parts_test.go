@@ -346,7 +346,7 @@ func TestNarrow(t *testing.T) {
 	// The way of locate, step by step.
 	before, b := g.bucket(&w.hist)
 	lo, hi := w.digits.span(b)
-	n := w.gatherAll(lo, hi)
+	n := w.collect(lo, hi, w.row.n)
 	depth := 1
 	for n > headMax {
 		if lo, hi = w.bounds(n); lo == hi {

@@ -208,12 +208,8 @@ func (w *worker) locate(g goal) place {
 	// The tokens of the bucket that reaches the goal, in the order of ids.
 	before, b := g.bucket(&w.hist)
 	lo, hi := w.digits.span(b)
-	n := w.gatherAll(lo, hi)
+	n := w.collect(lo, hi, w.row.n)
 	for n > sortMost {
-		lo, hi = w.bounds(n)
-		if lo == hi {
-			return w.plateau(g, before, n)
-		}
 		if p, left, ok := w.aroundPlateau(g, &before, n); ok {
 			if left == 0 {
 				return p
@@ -221,7 +217,7 @@ func (w *worker) locate(g goal) place {
 			n = left
 			continue
 		}
-		n = w.narrow(g, &before, n, digitsFor(lo, hi))
+		n = w.narrow(g, &before, n, digitsFor(w.bounds(n)))
 	}
 	w.sort(n)
 	w.vec.Weigh(w.y, w.w, w.z[:n], w.m, w.c)
@@ -331,27 +327,6 @@ func (w *worker) keep(n int, lo, hi float32) (left int) {
 		left += k
 	}
 	return left
-}
-
-// plateau returns the place of the goal among n gathered tokens of one score,
-// which come by id.
-func (w *worker) plateau(g goal, before place, n int) place {
-	weight := vec.Units(vec.Weight(w.z[0], w.m, w.c))
-	more := g.beyond(before, weight)
-	return place{
-		n: before.n + more, mass: before.mass + uint64(more)*weight,
-		id: w.id[more-1], z: w.z[0],
-	}
-}
-
-// gatherAll collects the tokens with lo <= score <= hi, in the order of ids.
-func (w *worker) gatherAll(lo, hi float32) (n int) {
-	for blocks := w.hotBlocks(lo); len(blocks) > 0; {
-		from, to, rest := w.stretch(blocks)
-		n += w.vec.Gather(w.z[n:], w.id[n:], w.part(&w.row, from, to), uint32(from), lo, hi)
-		blocks = rest
-	}
-	return n
 }
 
 // bounds returns the lowest and the highest score of the n gathered tokens, at

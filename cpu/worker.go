@@ -52,11 +52,10 @@ type worker struct {
 	keys, spare []uint64 // candidates as sortable numbers
 	count       [1 << 11]uint32
 
-	// One tile's worth each.
-	floats []float32
-	y      []float32
-	w      []uint64
-	digit  []uint32
+	floats []float32 // [tile] logits as float32
+	digit  []uint32  // [tile] buckets, or places in a tile
+	y      []float32 // [headMax] weights as float32
+	w      []uint64  // [headMax] weights in units of 2^-36
 
 	digits digits // wide.go: how the row's scores fall into hist
 	hist   [buckets]bucket
